@@ -1,0 +1,31 @@
+.PHONY: help setup lab test doctor record normalise lock clean
+.DEFAULT_GOAL := help
+PYTHON_HERE := .venv/bin/python
+
+help:  ## what can be made here
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /: /'
+
+setup:  ## .venv with everything in it; does nothing when it is up to date
+	@sh tools/setup.sh
+
+lab: setup  ## JupyterLab on the chapters (ARGS="--no-browser --port 9000")
+	@echo "Opening JupyterLab in notebooks/ (stop it with Ctrl-C)"
+	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab $(ARGS)
+
+test: setup  ## every test: style, types, library, other Pythons, chapters
+	@sh tools/test.sh $(ARGS)
+
+doctor: setup  ## what works on this machine, and what to do about the rest
+	@$(PYTHON_HERE) -m course_utils doctor
+
+record: setup  ## run the chapters here and keep what they measured (ARGS="02_async_execution")
+	@$(PYTHON_HERE) -m course_utils record $(ARGS)
+
+normalise: setup  ## run chapters and store their outputs (ARGS="02_async_execution")
+	@$(PYTHON_HERE) -m course_utils normalise $(ARGS)
+
+lock: setup  ## resolve the versions anew (ARGS="--upgrade")
+	@$(PYTHON_HERE) tools/lock.py $(ARGS)
+
+clean:  ## remove .venv and build products
+	rm -rf .venv build course_utils.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,41 @@
+"""The library under the course "Where the Time and the Memory Go".
+
+The names that every chapter uses can be imported from here; each lives in a room of its own,
+which is imported (and torch with it, where the room needs torch) at the first use.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_ROOM_OF = {
+    "start": "chapter",
+    "device": "machine",
+    "this_machine": "machine",
+    "gpu_specs": "specs",
+    "measure": "timing",
+    "synchronize": "timing",
+    "record": "evidence",
+    "recorded": "evidence",
+    "published": "evidence",
+    "claim": "claims",
+    "check": "exercises",
+    "hint": "exercises",
+    "compare_bars": "plots",
+    "compare_lines": "plots",
+    "table": "plots",
+    "Span": "timeline",
+    "Spans": "timeline",
+    "draw": "timeline",
+}
+
+__all__ = list(_ROOM_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"course_utils has no {name!r}; it offers {', '.join(_ROOM_OF)}")
+    return getattr(import_module(f"course_utils.{_ROOM_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOM_OF])

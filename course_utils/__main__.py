@@ -1,0 +1,97 @@
+"""`python -m course_utils doctor | record | normalise`, each with --help."""
+
+from __future__ import annotations  # an older Python must get as far as its sentence
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+TOO_OLD = "This course needs Python 3.11 or newer; this is {}.{}. Install one and run `make setup`."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; returns the exit status."""
+    if sys.version_info < (3, 11):  # noqa: UP036
+        print(TOO_OLD.format(*sys.version_info[:2]), file=sys.stderr)
+        return 1
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except KeyboardInterrupt:
+        print("Stopped. Nothing half-written is left.", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if not _expected(error):
+            raise
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m course_utils", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do")
+    doctor.set_defaults(run=_doctor)
+    record = commands.add_parser("record", help="run chapters here and keep what they measure")
+    record.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
+    record.add_argument("--to", type=Path, help="folder for the files (default: data/recorded)")
+    record.set_defaults(run=_record)
+    normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
+    normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
+    normalise.set_defaults(run=_normalise)
+    return parser
+
+
+def _doctor(_options: argparse.Namespace) -> int:
+    from course_utils.doctor import examine, report
+
+    findings = examine()
+    print(report(findings))
+    return int(any(finding.works is False for finding in findings))
+
+
+def _record(options: argparse.Namespace) -> int:
+    from course_utils import files, notebooks
+
+    failed = False
+    for path in _chapters(options.chapters):
+        notebooks.say(f"Recording {path.stem}")
+        problems = notebooks.record(path, options.to or files.RECORDED)
+        for problem in problems:
+            notebooks.say(f"  ✗ {problem}")
+        failed = failed or bool(problems)
+    notebooks.say(f"The executed notebooks are in {notebooks.EXECUTED.relative_to(files.ROOT)}")
+    return int(failed)
+
+
+def _normalise(options: argparse.Namespace) -> int:
+    from course_utils import files, notebooks
+
+    for chapter in _chapters(options.chapters):
+        for path in (chapter, files.SOLUTIONS / chapter.name):
+            if path.exists():
+                notebooks.say(f"Running {path.relative_to(files.ROOT)}")
+                seconds = notebooks.normalise(path)
+                notebooks.say(f"  ✓ stored after {time.strftime('%M:%S', time.gmtime(seconds))}")
+    return 0
+
+
+def _chapters(names: list[str]) -> list[Path]:
+    from course_utils import files
+
+    if names:
+        return [files.chapter_path(name) for name in names]
+    return sorted(files.NOTEBOOKS.glob("*.ipynb"))
+
+
+def _expected(error: Exception) -> bool:
+    """Errors whose message is meant for the reader; any other shows where it comes from."""
+    from course_utils.evidence import EvidenceError
+    from course_utils.notebooks import NotebookError
+
+    return isinstance(error, EvidenceError | NotebookError | LookupError | OSError)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""Finding what makes the frontend wait: every place where Python asks for a tensor's values.
+
+Two watchers. Anywhere, torch's own override modes see the calls that would have to wait on a GPU:
+functions that hand values to Python or to the host, and operators whose output size depends on
+values. On a GPU, torch.cuda.set_sync_debug_mode("warn") sees the waits that really happen; it
+misses torch.cuda.synchronize and waits on events, which the first watcher sees.
+"""
+
+import linecache
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+CONVERSIONS = ("bool", "int", "float", "index", "repr", "format", "array", "contains")
+VALUES_TO_PYTHON = {"item", "tolist", "numpy", "equal", "allclose"}
+VALUES_TO_PYTHON |= {f"__{name}__" for name in CONVERSIONS}
+SIZE_FROM_VALUES = {"nonzero", "masked_select", "unique", "_unique2", "unique_consecutive"}
+SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
+         "_local_scalar_dense": "item"}  # fmt: skip
+EXPLICIT = (
+    "torch.cuda.synchronize",
+    "torch.cuda.Stream.synchronize",
+    "torch.cuda.Event.synchronize",
+)
+_OURS = (str(Path(torch.__file__).parent), __file__, str(Path(warnings.__file__)))
+
+_OPTIMIZERS = str(Path(torch.optim.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """One wait: what asked (`item`), and where; `line` counts from 1 at the function's `def`."""
+
+    what: str
+    line: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"line {self.line} ({self.what}): {self.source}"
+
+
+def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blocker]:
+    """Calls `fn` and lists, in order, every wait of the frontend in it, on any machine.
+
+    A wait in a function that `fn` calls is listed with that function's line. On a CPU these are
+    the places that would wait if every tensor lived on a GPU. A copy to the host counts unless
+    it's `non_blocking=True`; copies from the host are seen only on a GPU.
+    """
+    found = _Found()
+    with ExitStack() as stack:
+        stack.enter_context(_Functions(found))
+        stack.enter_context(_Operators(found))
+        stack.enter_context(_explicit_waits(found))
+        if torch.cuda.is_available():
+            stack.enter_context(_sync_debug(found))
+        fn(*args, **kwargs)
+    return found.blockers
+
+
+class _Found:
+    """The blockers so far; while one call is being looked at, what it calls itself is not."""
+
+    def __init__(self) -> None:
+        self.blockers: list[Blocker] = []
+        self.inside = False
+
+    def add(self, what: str) -> None:
+        frame = _caller()
+        if frame is not None:
+            code = frame.f_code
+            self.add_at(what, code.co_filename, frame.f_lineno, code)
+
+    def add_at(self, what: str, file: str, line: int, code: CodeType | None = None) -> None:
+        first = 1 if code is None or code.co_name == "<module>" else code.co_firstlineno
+        source = linecache.getline(file, line).strip()
+        self.blockers.append(Blocker(SHOWN.get(what, what), line - first + 1, source))
+
+    @contextmanager
+    def call(self, what: str | None) -> Iterator[None]:
+        if what is None or self.inside:
+            yield
+            return
+        self.add(what)
+        self.inside = True
+        try:
+            yield
+        finally:
+            self.inside = False
+
+
+class _Functions(TorchFunctionMode):
+    """Sees calls as Python makes them, so also `.cpu()` and `.numpy()` of a tensor on the CPU."""
+
+    def __init__(self, found: _Found) -> None:
+        super().__init__()
+        self.found = found
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        with self.found.call(_blocking_function(func, args, kwargs)):
+            return func(*args, **kwargs)
+
+
+class _Operators(TorchDispatchMode):
+    """Sees the operators below: those that other functions call on the way."""
+
+    def __init__(self, found: _Found) -> None:
+        super().__init__()
+        self.found = found
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        with self.found.call(_blocking_operator(func, args)):
+            return func(*args, **(kwargs or {}))
+
+
+def _blocking_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    name = getattr(func, "__name__", "")
+    if name in VALUES_TO_PYTHON or name in SIZE_FROM_VALUES:
+        return name
+    if name == "cpu":
+        return "cpu"
+    if name == "to" and not kwargs.get("non_blocking") and _to_host(args[1:], kwargs):
+        return "to('cpu')"
+    return None
+
+
+def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    wanted = [kwargs.get("device"), *args]
+    return any(isinstance(w, str | torch.device) and torch.device(w).type == "cpu" for w in wanted)
+
+
+def _blocking_operator(func: Any, args: tuple[Any, ...]) -> str | None:
+    name = func.overloadpacket.__name__
+    if name == "_local_scalar_dense" or name in SIZE_FROM_VALUES:
+        return name
+    if name in ("index", "index_put", "index_put_") and _has_mask(args[1]):
+        return "boolean mask"
+    return None
+
+
+def _has_mask(indices: Any) -> bool:
+    masks = (torch.bool, torch.uint8)
+    return any(isinstance(i, torch.Tensor) and i.dtype in masks for i in indices)
+
+
+@contextmanager
+def _explicit_waits(found: _Found) -> Iterator[None]:
+    """Waits that name themselves; torch's sync debug mode doesn't see them."""
+    with ExitStack() as stack:
+        for name in EXPLICIT:
+            original = _resolve(name)
+
+            def watched(*args: Any, _do: Any = original, **kwargs: Any) -> Any:
+                with found.call("synchronize"):
+                    return _do(*args, **kwargs) if torch.cuda.is_available() else None
+
+            stack.enter_context(mock.patch(name, watched))
+        yield
+
+
+def _resolve(name: str) -> Any:
+    found: Any = torch
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+@contextmanager
+def _sync_debug(found: _Found) -> Iterator[None]:
+    """Adds the lines where CUDA really waited and that the other watchers didn't see."""
+    before = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+    seen = {blocker.source for blocker in found.blockers}
+    for warning in caught:
+        if "synchronizing CUDA operation" in str(warning.message):
+            source = linecache.getline(warning.filename, warning.lineno).strip()
+            if source not in seen:
+                found.add_at("CUDA waits", warning.filename, warning.lineno)
+
+
+def _caller() -> FrameType | None:
+    """The innermost frame that isn't torch's, the standard library's contextlib, or this file's.
+
+    None where an optimizer asks: its step counters live on the host, so reading one never waits.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith(_OPTIMIZERS):
+            return None
+        frame = frame.f_back
+    return frame
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_OURS) or filename.endswith("contextlib.py")

@@ -1,0 +1,57 @@
+"""`start`: the one line of set-up that every chapter has."""
+
+import os
+import random
+import tempfile
+import warnings
+from pathlib import Path
+from typing import IO
+
+from course_utils import evidence, files
+from course_utils.machine import this_machine
+
+QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
+STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
+_locked: list[IO[str]] = []
+
+
+def start(chapter: str, seed: int = 0, times: bool = True) -> None:
+    """Begins a chapter: seeds every generator, prints what this machine shows live.
+
+    `times` says that the chapter times things, and so wants the machine for itself while the
+    tests run several notebooks at once. Errors: LookupError for a chapter that doesn't exist.
+    """
+    import numpy
+    import torch
+
+    name = files.chapter_path(chapter).stem
+    os.environ[evidence.CHAPTER] = name
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+    if os.environ.get(STRICT):
+        _fail_on_deprecation()
+    if os.environ.get(QUIET_LOCK):
+        _wait_for_quiet(Path(os.environ[QUIET_LOCK]), alone=times)
+    print(this_machine())
+    if evidence.recorded_machines(name):
+        print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")
+    if os.environ.get(evidence.RECORD_TO):
+        print("Recording is on: what this run measures is kept.")
+
+
+def _fail_on_deprecation() -> None:
+    for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        for module in ("__main__", "course_utils", "torch", "numpy", "matplotlib"):
+            warnings.filterwarnings("error", category=category, module=rf"{module}(\.|$)")
+
+
+def _wait_for_quiet(path: Path, alone: bool) -> None:
+    """Holds a lock until this process ends: alone, or shared with others that don't time."""
+    import fcntl
+
+    if not path.parent.is_dir():
+        path = Path(tempfile.gettempdir()) / path.name
+    file = path.open("a")
+    fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    _locked.append(file)

@@ -1,0 +1,1 @@
+"""The checkers of the exercises, one file a chapter."""

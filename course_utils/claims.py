@@ -1,0 +1,69 @@
+"""`claim`: a sentence of the course that fails where it isn't so."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from course_utils import evidence
+from course_utils.machine import this_machine
+
+_held: list[evidence.Row] = []
+
+
+class ClaimError(AssertionError):
+    """A claim that didn't hold, with what was measured."""
+
+
+def claim(
+    text: str,
+    condition: bool | Callable[[], bool],
+    got: Any = None,
+    needs: str | None = None,
+) -> None:
+    """Prints `✓ text` where `condition` holds, or raises ClaimError with `got`.
+
+    `needs` is None, "gpu" or "gpus:N". On a machine without them nothing is tested, a callable
+    condition isn't called, and the line says on which recorded machine the claim held, if any.
+    `got` is shown as it is; measured values carry their ≈.
+    """
+    wanted = _gpus_needed(needs)
+    if len(this_machine().gpus) < wanted:
+        print(f"– {text}: not tested here ({_in_words(wanted)} needed; {_held_on(text)})")
+        return
+    holds = bool(condition() if callable(condition) else condition)
+    shown = "" if got is None else f" ({got})"
+    _remember(text, needs, holds)
+    if not holds:
+        raise ClaimError(f"✗ {text}{shown}")
+    print(f"✓ {text}{shown}")
+
+
+def _gpus_needed(needs: str | None) -> int:
+    if needs is None:
+        return 0
+    kind, _, count = needs.partition(":")
+    if needs == "gpu" or (kind == "gpus" and count.isdigit()):
+        return int(count or 1)
+    raise ValueError(f"needs is 'gpu', 'gpus:2' or None, not {needs!r}")
+
+
+def _in_words(gpus: int) -> str:
+    return "a GPU is" if gpus == 1 else f"{gpus} GPUs are"
+
+
+def _remember(text: str, needs: str | None, holds: bool) -> None:
+    """Keeps the claims of this run as one experiment, while recording is on."""
+    _held.append({"claim": text, "needs": needs, "held": holds})
+    if os.environ.get(evidence.RECORD_TO) and os.environ.get(evidence.CHAPTER):
+        evidence.record("claims", _held)
+
+
+def _held_on(text: str) -> str:
+    if not os.environ.get(evidence.CHAPTER):
+        return "no recording"
+    found = evidence.recorded("claims")
+    rows = [row for row in found.rows if row["claim"] == text] if found else []
+    if not found or not rows:
+        return "no machine has recorded it yet"
+    verb = "held" if all(row["held"] for row in rows) else "FAILED"
+    return f"{verb} on {found.machine}, {found.date[:10]}"

@@ -1,0 +1,228 @@
+"""Evidence: what was measured elsewhere or said by others, and keeping what is measured here."""
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course_utils import files
+from course_utils.machine import this_machine
+from course_utils.timing import Measurement
+
+RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
+CHAPTER = "COURSE_CHAPTER"
+Row = dict[str, Any]
+
+
+class EvidenceError(Exception):
+    """Evidence that isn't there or can't be trusted; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One experiment as a named machine gave it."""
+
+    experiment: str
+    machine: str
+    date: str
+    versions: dict[str, str]
+    rows: list[Row]
+
+    @property
+    def provenance(self) -> str:
+        """`recorded: H200, torch 2.11.0, 2026-11-21`"""
+        return f"recorded: {self.machine}, torch {self.versions['torch']}, {self.date[:10]}"
+
+    def value(self, column: str, **where: Any) -> Any:
+        """The one entry of `column` in the row whose other columns equal `where`."""
+        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
+        if len(found) != 1:
+            raise EvidenceError(f"{self.experiment}: {len(found)} rows have {where}, not one")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Figures of someone else's, with their source."""
+
+    rows: list[Row]
+    source: str
+    what: str
+
+    @property
+    def provenance(self) -> str:
+        return f"published: {self.source}"
+
+
+@cache
+def experiments() -> dict[str, Any]:
+    """data/experiments.json: for each chapter its experiments, with version and columns."""
+    return json.loads((files.DATA / "experiments.json").read_text(encoding="utf-8"))
+
+
+def record(experiment: str, rows: Iterable[Row]) -> None:
+    """Keeps rows of an experiment of the running chapter, when `make record` runs it.
+
+    Without recording it only checks the rows. A Measurement in a column `x_seconds` becomes its
+    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`).
+
+    Errors: EvidenceError for an unknown experiment, for columns other than those declared in
+    data/experiments.json, and where the folder can't be written (the old file stays).
+    """
+    chapter, name, declared = _declared(experiment)
+    plain = [_plain(row) for row in rows]
+    for row in plain:
+        if set(row) - _spread_columns(row) != set(declared["columns"]):
+            raise EvidenceError(
+                f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
+                f"data/experiments.json; this row has {sorted(row)}"
+            )
+    if os.environ.get(RECORD_TO):
+        path = Path(os.environ[RECORD_TO]) / this_machine().slug / chapter / f"{name}.json"
+        _write(path, chapter, name, declared["version"], plain)
+
+
+def recorded(experiment: str, machine: str | None = None) -> Recording | None:
+    """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
+
+    None where nothing was recorded. A file that is broken, edited or of another version of the
+    experiment is passed over, with a printed sentence that says so.
+    Errors: EvidenceError for an experiment that data/experiments.json doesn't know.
+    """
+    chapter, name, declared = _declared(experiment)
+    found = []
+    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
+        try:
+            content = read_recording(path, declared["version"])
+        except EvidenceError as problem:
+            print(problem)
+            continue
+        found.append((bool(content["machine"]["gpus"]), content["date"], content))
+    if not found:
+        return None
+    _, _, best = max(found, key=lambda entry: entry[:2])
+    title = best["machine"]["name"]
+    return Recording(name, title, best["date"], best["versions"], best["rows"])
+
+
+def recorded_machines(chapter: str) -> list[str]:
+    """The machines that recorded something for a chapter, each with its newest date."""
+    newest: dict[str, str] = {}
+    for path in sorted(files.RECORDED.glob(f"*/{chapter}/*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            name, date = content["machine"]["name"], content["date"][:10]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # `recorded` says what is wrong with it where it is used
+        newest[name] = max(date, newest.get(name, ""))
+    return [f"{name} ({date})" for name, date in sorted(newest.items())]
+
+
+def published(name: str) -> Published:
+    """Figures from data/published.json; EvidenceError, with the names there are, for others."""
+    known = json.loads((files.DATA / "published.json").read_text(encoding="utf-8"))
+    if name not in known:
+        raise EvidenceError(f"No published figures are called {name!r}. There are: {_names(known)}")
+    return Published(**known[name])
+
+
+def read_recording(path: Path, version: int) -> dict[str, Any]:
+    """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
+    where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
+    again = "Remove it, or record it again on that machine with `make record`."
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kept = content.pop("sha256")
+        found = content["version"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
+    if kept != _digest(content):
+        raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
+    if found != version:
+        raise EvidenceError(
+            f"{where} was recorded by version {found} of the experiment, and this chapter has "
+            f"version {version}: not shown. {again}"
+        )
+    return content
+
+
+def _declared(experiment: str) -> tuple[str, str, dict[str, Any]]:
+    chapter, _, name = experiment.rpartition("/")
+    chapter = chapter or os.environ.get(CHAPTER, "")
+    if not chapter:
+        raise EvidenceError("Which chapter? Call start('02_async_execution') first, or name both.")
+    if chapter not in experiments():
+        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {_names(experiments())}")
+    if name not in experiments()[chapter]:
+        raise EvidenceError(
+            f"{chapter} has no experiment {name!r}. It has: {_names(experiments()[chapter])}. "
+            "A new one is declared in data/experiments.json."
+        )
+    return chapter, name, experiments()[chapter][name]
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known))
+
+
+def _plain(row: Row) -> Row:
+    plain: Row = {}
+    for column, value in row.items():
+        if isinstance(value, Measurement):
+            plain[column] = value.median
+            plain |= {f"{column}_q1": value.q1, f"{column}_q3": value.q3, f"{column}_n": value.n}
+        else:
+            plain[column] = value.item() if hasattr(value, "item") else value
+    return plain
+
+
+def _spread_columns(row: Row) -> set[str]:
+    return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
+
+
+SPREAD = ("_q1", "_q3", "_n")
+
+
+def _write(path: Path, chapter: str, name: str, version: int, rows: list[Row]) -> None:
+    content = {
+        "chapter": chapter,
+        "experiment": name,
+        "version": version,
+        "machine": this_machine().as_dict(),
+        "versions": this_machine().versions,
+        "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "rows": rows,
+    }
+    content["sha256"] = _digest(content)
+    try:
+        files.write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise EvidenceError(
+            f"{name} was measured but can't be kept: {path.parent} isn't writable "
+            f"({error.strerror}). Make it writable, or record elsewhere with --to FOLDER."
+        ) from None
+
+
+def _digest(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _commit() -> str | None:
+    """The commit of this tree, `+` behind it where the tree has changed since; None without git."""
+    commands = (["git", "rev-parse", "HEAD"], ["git", "status", "--porcelain", "course_utils"])
+    try:
+        head, changes = (
+            subprocess.run(c, cwd=files.ROOT, capture_output=True, text=True, check=True).stdout
+            for c in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.strip() + ("+" if changes else "")

@@ -1,0 +1,159 @@
+"""`check`: says whether an answer to an exercise is right, and if not, what differs."""
+
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+LIMIT_SECONDS = 30
+_tries: Counter[str] = Counter()
+
+
+class Wrong(Exception):
+    """What a checker raises: what the answer did and what was wanted, drawn where that helps."""
+
+    def __init__(self, message: str, picture: Any = None) -> None:
+        super().__init__(message)
+        self.picture = picture
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: what is to be done, its checker, its hints, and where its solution stands.
+
+    `checker(answer)` returns what it tested the answer on, or raises Wrong. It draws its own
+    inputs, so that a hard-coded answer fails.
+    """
+
+    name: str
+    todo: str
+    checker: Callable[[Any], str]
+    hints: tuple[str, ...]
+    solution: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`passed` is None for a stub that nobody touched yet."""
+
+    passed: bool | None
+    message: str
+    picture: Any = None
+
+
+def check(name: str, answer: Any) -> None:
+    """Prints what the checker of exercise `name` says of `answer`; never raises for an answer.
+
+    The first wrong try brings the first hint, the next the next, then the way to the solution.
+    Errors: LookupError for an exercise that doesn't exist.
+    """
+    exercise = find(name)
+    verdict = grade(name, answer)
+    if verdict.passed is None:
+        print(f"… {verdict.message}")
+    elif verdict.passed:
+        print(f"✓ {verdict.message}")
+    else:
+        _tries[name] += 1
+        print(f"✗ {verdict.message}\n{_hint(exercise, _tries[name])}")
+        _display(verdict.picture)
+
+
+def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdict:
+    """The verdict on an answer. One that raises, or runs over the limit, is a wrong one."""
+    exercise = find(name)
+    if is_stub(answer):
+        return Verdict(None, f"Not tried yet: {exercise.todo}")
+    outcome: list[Verdict] = []
+    worker = threading.Thread(
+        target=lambda: outcome.append(_judge(exercise, answer)), daemon=True, name="checker"
+    )
+    worker.start()
+    worker.join(limit_seconds)
+    if outcome:
+        return outcome[0]
+    _interrupt(worker)
+    return Verdict(False, f"no answer within {limit_seconds:g} s: does it wait for ever?")
+
+
+def hint(name: str, number: int = 1) -> None:
+    """Prints a hint of exercise `name`, the first unless another is asked for."""
+    print(_hint(find(name), number))
+
+
+def find(name: str) -> Exercise:
+    """The exercise `chapter.what`; LookupError, with the names there are, for another."""
+    known = {one.name: one for room in ROOMS for one in _exercises(room)}
+    if name not in known:
+        raise LookupError(f"No exercise is called {name!r}. There are: {', '.join(known)}.")
+    return known[name]
+
+
+def is_stub(answer: Any) -> bool:
+    """An answer nobody touched: None, `...`, or a function of nothing but a docstring or `...`."""
+    if answer is None or answer is ...:
+        return True
+    code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
+    return code is not None and code.co_code in _STUBS
+
+
+def _one() -> Any: ...
+
+
+def _two() -> Any:
+    """A docstring."""
+
+
+_STUBS = {_one.__code__.co_code, _two.__code__.co_code}
+ROOMS = ("async_execution",)
+
+
+def _exercises(room: str) -> tuple[Exercise, ...]:
+    return import_module(f"course_utils.checks.{room}").EXERCISES
+
+
+def _judge(exercise: Exercise, answer: Any) -> Verdict:
+    try:
+        return Verdict(True, f"{exercise.name}: right, tested on {exercise.checker(answer)}")
+    except Wrong as wrong:
+        return Verdict(False, str(wrong), wrong.picture)
+    except Exception as error:
+        return Verdict(False, f"your code raised {type(error).__name__}: {error}{_where(error)}")
+
+
+def _where(error: Exception) -> str:
+    """The line of the learner's own code that raised, where there is one."""
+    steps = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
+    own = [
+        s for s in steps if "course_utils" not in s.filename and "site-packages" not in s.filename
+    ]
+    if not own:
+        return ""
+    source = own[-1].code_context[0].strip() if own[-1].code_context else ""
+    return f" (line {own[-1].lineno}: {source})"
+
+
+def _display(picture: Any) -> None:
+    if picture is not None:
+        from IPython.display import display
+
+        display(picture)
+
+
+def _interrupt(worker: threading.Thread) -> None:
+    """Raises SystemExit in a thread that runs Python; one that waits is left, as a daemon."""
+    import ctypes
+
+    if worker.ident is not None:
+        target = ctypes.c_ulong(worker.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(SystemExit))
+
+
+def _hint(exercise: Exercise, number: int) -> str:
+    total = len(exercise.hints)
+    if number > total:
+        return f"No more hints. The solution, worked: {exercise.solution}"
+    return f"Hint {number} of {total}: {exercise.hints[number - 1]}"

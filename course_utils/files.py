@@ -1,0 +1,42 @@
+"""Where the project's files are, and writing them whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+SOLUTIONS = NOTEBOOKS / "solutions"
+DATA = ROOT / "data"
+RECORDED = DATA / "recorded"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes `text` to `path` so that a reader sees the old file or the new one, never a part.
+
+    Errors: OSError where the folder can't be written; nothing is left behind then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def chapter_path(name: str) -> Path:
+    """The notebook of a chapter, by its name or the beginning of it ("02").
+
+    Errors: LookupError, naming the chapters there are, where none or several begin so.
+    """
+    stem = Path(name).name.removesuffix(".ipynb")
+    matches = [p for p in sorted(NOTEBOOKS.glob("*.ipynb")) if stem and p.stem.startswith(stem)]
+    exact = [p for p in matches if p.stem == stem]
+    if len(exact or matches) != 1:
+        names = ", ".join(p.stem for p in sorted(NOTEBOOKS.glob("*.ipynb")))
+        raise LookupError(f"No single chapter is called {name!r}. There are: {names}.")
+    return (exact or matches)[0]

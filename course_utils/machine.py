@@ -1,0 +1,212 @@
+"""What this machine is, and which device a chapter should use."""
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class GPU:
+    """One GPU as torch reports it; memory in bytes, capability as (major, minor)."""
+
+    name: str
+    memory_bytes: int
+    capability: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found: processors usable by this process, memory in bytes, GPUs, versions."""
+
+    system: str
+    processor: str
+    cores: int
+    memory_bytes: int | None
+    gpus: tuple[GPU, ...]
+    driver: str | None
+    versions: dict[str, str]
+    backends: tuple[str, ...]
+    hidden_gpus: str | None
+
+    @property
+    def slug(self) -> str:
+        """The name of this machine's folder under data/recorded, such as `h200-x1`."""
+        if not self.gpus:
+            return f"cpu-{self.cores}-cores"
+        return f"{short_name(self.gpus[0].name).lower().replace(' ', '-')}-x{len(self.gpus)}"
+
+    @property
+    def title(self) -> str:
+        """What stands under a figure: the device that did the work, in a few words."""
+        if not self.gpus:
+            return f"{self.processor}, {self.cores} cores"
+        count = f"{len(self.gpus)} × " if len(self.gpus) > 1 else ""
+        return count + short_name(self.gpus[0].name)
+
+    def __str__(self) -> str:
+        return f"{self._live()}\n{self._shown()}"
+
+    def _live(self) -> str:
+        memory = f", ≈ {self.memory_bytes / 1e9:.1f} GB of memory" if self.memory_bytes else ""
+        box = f"≈ {self.cores} cores{memory}"
+        if not self.gpus:
+            return f"Live on this machine: {box}, no GPU. Work runs on the processor."
+        gpus = ", ".join(f"{g.name} ({g.memory_bytes / 1e9:.0f} GB)" for g in self.gpus)
+        return f"Live on this machine: {gpus}; {box}."
+
+    def _shown(self) -> str:
+        if self.hidden_gpus:
+            return self.hidden_gpus
+        if not self.gpus:
+            return "From recordings: whatever needs a GPU, where a recording exists."
+        if len(self.gpus) == 1:
+            return "From recordings: whatever needs two GPUs or more, where a recording exists."
+        return "From recordings: nothing; every experiment of this chapter can run here."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The machine part of a file of recorded evidence."""
+        return {
+            "name": self.title,
+            "system": self.system,
+            "processor": self.processor,
+            "cores": self.cores,
+            "memory_bytes": self.memory_bytes,
+            "gpus": [asdict(gpu) for gpu in self.gpus],
+            "driver": self.driver,
+        }
+
+
+def short_name(gpu_name: str) -> str:
+    """A GPU's name without the maker's: `NVIDIA H100 80GB HBM3` gives `H100 80GB HBM3`."""
+    for prefix in ("NVIDIA ", "GeForce ", "Tesla "):
+        gpu_name = gpu_name.removeprefix(prefix)
+    return gpu_name
+
+
+@cache
+def this_machine() -> Machine:
+    """Looks once at what is here; imports torch."""
+    import torch
+
+    gpus = tuple(_gpu(i) for i in range(torch.cuda.device_count()))
+    return Machine(
+        system=f"{platform.system()} {platform.machine()}",
+        processor=_processor(),
+        cores=usable_cores(),
+        memory_bytes=_memory_bytes(),
+        gpus=gpus,
+        driver=_driver() if gpus else None,
+        versions=_versions(),
+        backends=_backends(),
+        hidden_gpus=None if gpus else _hidden_gpus(torch.version.cuda, torch.version.hip),
+    )
+
+
+def device(index: int = 0) -> "torch.device":
+    """The torch device that a chapter should use: a CUDA GPU where there is one, else the CPU.
+
+    `index` counts GPUs; without that many, the answer is the CPU.
+    """
+    import torch
+
+    if 0 <= index < torch.cuda.device_count():
+        return torch.device("cuda", index)
+    return torch.device("cpu")
+
+
+def usable_cores() -> int:
+    """Processors that this process may use (its affinity where the system tells, else all)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _gpu(index: int) -> GPU:
+    import torch
+
+    found = torch.cuda.get_device_properties(index)
+    return GPU(found.name, found.total_memory, (found.major, found.minor))
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            ]
+    except OSError:
+        names = []
+    return " ".join(names[0].split()) if names else platform.processor() or platform.machine()
+
+
+def _versions() -> dict[str, str]:
+    import numpy
+    import torch
+
+    found = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+    }
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+    if torch.cuda.is_available() and torch.distributed.is_nccl_available():
+        found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    return found
+
+
+def _backends() -> tuple[str, ...]:
+    import torch
+
+    found = ["cpu"]
+    if torch.cuda.is_available():
+        found.append("cuda")
+    if torch.backends.mps.is_available():
+        found.append("mps")
+    if torch.distributed.is_available():
+        found += [n for n in ("gloo", "nccl") if getattr(torch.distributed, f"is_{n}_available")()]
+    return tuple(found)
+
+
+def _nvidia_smi(query: str) -> list[str]:
+    """One field of every NVIDIA GPU that the driver knows; nothing where there is no driver."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.strip().splitlines() if done.returncode == 0 else []
+
+
+def _driver() -> str | None:
+    return next(iter(_nvidia_smi("driver_version")), None)
+
+
+def _hidden_gpus(cuda: str | None, hip: str | None) -> str | None:
+    """A sentence where the driver sees GPUs and torch sees none; nothing where neither does."""
+    names = _nvidia_smi("name")
+    if not names:
+        return None
+    seen = f"The driver sees {len(names)} × {names[0]}, and torch sees none: "
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return f"{seen}CUDA_VISIBLE_DEVICES is {visible!r}; unset it and restart the kernel."
+    if not cuda and not hip:
+        return f"{seen}this torch was built without CUDA; reinstall torch (README, GPU)."
+    return f"{seen}torch's CUDA {cuda} may be newer than the driver; `nvidia-smi` prints its limit."

@@ -1,0 +1,140 @@
+"""Running chapters: `normalise` stores their outputs, `record` keeps what they measure."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from course_utils import evidence, files
+from course_utils.machine import this_machine
+
+CELL_SECONDS = 300
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+EXECUTED = files.ROOT / "build" / "executed"
+
+
+class NotebookError(Exception):
+    """A notebook that doesn't run; the message says where, and what the cell said."""
+
+
+def normalise(path: Path) -> float:
+    """Runs a notebook top to bottom and stores it so that only its content can differ next time.
+
+    Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
+    Python version go. Returns the seconds it took.
+    Errors: NotebookError where a cell fails; the file on disk stays as it was.
+    """
+    start = time.perf_counter()
+    notebook, failed = run(path, stop_at_error=True)
+    if failed:
+        raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
+    tidy(notebook)
+    files.write_whole(path, _as_text(notebook))
+    return time.perf_counter() - start
+
+
+def record(path: Path, to: Path) -> list[str]:
+    """Runs a chapter with recording on: its experiments' files go below `to`.
+
+    Goes on after a cell that fails, so that what can be measured is; returns what failed. The
+    executed notebook is kept under build/executed, to be read and not committed.
+    """
+    os.makedirs(to, exist_ok=True)
+    with _environment({evidence.RECORD_TO: str(to.resolve())}):
+        notebook, failed = run(path, stop_at_error=False)
+    tidy(notebook)
+    files.write_whole(EXECUTED / this_machine().slug / path.name, _as_text(notebook))
+    return failed
+
+
+def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
+    """The executed notebook, and a sentence for each cell that failed."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_SECONDS,
+        kernel_name=KERNEL["name"],
+        allow_errors=not stop_at_error,
+        record_timing=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
+    with _environment({"PYTHONPATH": os.pathsep.join(filter(None, paths))}):
+        try:
+            client.execute()
+        except CellExecutionError:
+            pass
+        except CellTimeoutError:
+            return notebook, [f"a cell ran longer than {CELL_SECONDS} s and was stopped"]
+        except DeadKernelError:
+            return notebook, ["the kernel died: not enough memory?"]
+    return notebook, _failures(notebook)
+
+
+def tidy(notebook: Any) -> None:
+    """Removes what differs from run to run or from machine to machine and isn't content."""
+    kept = {k: v for k, v in notebook.metadata.items() if k == "course"}
+    notebook.metadata = {**kept, "kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        for key in ("execution", "ExecuteTime", "collapsed", "scrolled"):
+            cell.metadata.pop(key, None)
+        if cell.cell_type == "code":
+            cell.outputs = _merge_streams(cell.outputs)
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET_VIEW, None)
+                output.pop("transient", None)
+
+
+def _merge_streams(outputs: list[Any]) -> list[Any]:
+    """Neighbouring pieces of one stream as one, wherever the kernel happened to cut them."""
+    merged: list[Any] = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if last and output.output_type == "stream" and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def _as_text(notebook: Any) -> str:
+    import nbformat
+
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def _failures(notebook: Any) -> list[str]:
+    return [
+        f"code cell {number} ({cell.source.splitlines()[0]}): {output.ename}: {output.evalue}"
+        for number, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1)
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def say(text: str) -> None:
+    """One line on the terminal, at once."""
+    print(text, flush=True, file=sys.stdout)

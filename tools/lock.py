@@ -1,0 +1,67 @@
+"""Writes requirements.txt and environment.yml from pyproject.toml's loose bounds: `make lock`.
+
+The tree is resolved for Python 3.11 to 3.13 on every platform at once (uv's universal mode).
+What torch needs for its own CUDA build is left to torch: pip fetches it with torch, and a
+machine without a GPU never does.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TORCH = "torch==2.13.0"
+OWNED_BY_TORCH = re.compile(r"^(nvidia-|cuda-|triton==)")
+HEADER = """\
+# Every package of the course, exactly. Generated: refresh with `make lock`, never by hand.
+# Install torch first, with what it needs, then the rest without looking at d2l's old pins:
+#   pip install {torch}
+#   pip install --no-deps -r requirements.txt
+"""
+CONDA_HEADER = """\
+# The versions of requirements.txt for conda. Generated: refresh with `make lock`.
+#   conda env create -f environment.yml
+#   conda activate course
+#   pip install --no-deps {d2l} -e .
+# d2l stands in the last line because its pins (numpy 1.23) contradict everyone else's.
+name: course
+channels:
+  - conda-forge
+dependencies:
+  - python>=3.11,<3.14
+  - pip
+  - pip:
+"""
+
+
+def resolve(*args: str) -> list[str]:
+    """The pins that uv finds for pyproject.toml, one `name==version ; marker` a line."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
+    options = ["--extra", "test", "--group", "d2l", "--universal", "--python-version", "3.11"]
+    options += ["--fork-strategy", "fewest", "--no-header", "--no-annotate", "--constraint", "-"]
+    done = subprocess.run(
+        [*command, *options, *args], cwd=ROOT, input=TORCH, text=True, capture_output=True
+    )
+    if done.returncode:
+        sys.exit(f"uv could not resolve pyproject.toml:\n{done.stderr}")
+    pins = done.stdout.splitlines()
+    return [pin for pin in pins if not OWNED_BY_TORCH.match(pin) and "'never'" not in pin]
+
+
+def conda_lines(pins: list[str]) -> str:
+    """The pins as the pip section of an environment.yml, without d2l."""
+    return "".join(f'      - "{pin}"\n' for pin in pins if not pin.startswith("d2l=="))
+
+
+def main() -> None:
+    pins = resolve(*sys.argv[1:])
+    d2l = next(pin for pin in pins if pin.startswith("d2l=="))
+    requirements = HEADER.format(torch=TORCH) + "".join(f"{pin}\n" for pin in pins)
+    (ROOT / "requirements.txt").write_text(requirements)
+    (ROOT / "environment.yml").write_text(CONDA_HEADER.format(d2l=d2l) + conda_lines(pins))
+    print(f"requirements.txt and environment.yml: {len(pins)} packages")
+
+
+if __name__ == "__main__":
+    main()
