@@ -55,6 +55,17 @@ def answer_loss(model: torch.nn.Module, lines: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits.flatten(0, 1).float(), lines[:, PROMPT:].flatten())
 
 
+def training_step(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, lines: torch.Tensor
+) -> torch.Tensor:
+    """One step of training on `lines`; the loss, detached so that who keeps it keeps no graph."""
+    loss = answer_loss(model, lines)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
 @torch.no_grad()
 def exact_match(model: torch.nn.Module, lines: torch.Tensor) -> float:
     """The share of lines whose whole answer the model writes, greedily, from the prompt alone."""

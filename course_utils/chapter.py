@@ -50,6 +50,8 @@ def _wait_for_quiet(path: Path, alone: bool) -> None:
     """Holds a lock until this process ends: alone, or shared with others that don't time."""
     import fcntl
 
+    if _locked:
+        return
     if not path.parent.is_dir():
         path = Path(tempfile.gettempdir()) / path.name
     file = path.open("a")

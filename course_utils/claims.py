@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils import evidence
-from course_utils.machine import this_machine
+from course_utils.machine import physical_cores, this_machine
 
 _held: list[evidence.Row] = []
 
@@ -22,13 +22,14 @@ def claim(
 ) -> None:
     """Prints `✓ text` where `condition` holds, or raises ClaimError with `got`.
 
-    `needs` is None, "gpu" or "gpus:N". On a machine without them nothing is tested, a callable
-    condition isn't called, and the line says on which recorded machine the claim held, if any.
+    `needs` is None, "gpu", "gpus:N" or "cores:N". On a machine without them nothing is tested, a
+    callable condition isn't called, and the line says on which recorded machine the claim held,
+    if any.
     `got` is shown as it is; measured values carry their ≈.
     """
-    wanted = _gpus_needed(needs)
-    if len(this_machine().gpus) < wanted:
-        print(f"– {text}: not tested here ({_in_words(wanted)} needed; {_held_on(text)})")
+    missing = _missing(needs)
+    if missing:
+        print(f"– {text}: not tested here ({missing} needed; {_held_on(text)})")
         return
     holds = bool(condition() if callable(condition) else condition)
     shown = "" if got is None else f" ({got})"
@@ -38,17 +39,18 @@ def claim(
     print(f"✓ {text}{shown}")
 
 
-def _gpus_needed(needs: str | None) -> int:
+def _missing(needs: str | None) -> str:
+    """What `needs` asks for and this machine hasn't, in words; nothing where it has all."""
     if needs is None:
-        return 0
-    kind, _, count = needs.partition(":")
-    if needs == "gpu" or (kind == "gpus" and count.isdigit()):
-        return int(count or 1)
-    raise ValueError(f"needs is 'gpu', 'gpus:2' or None, not {needs!r}")
-
-
-def _in_words(gpus: int) -> str:
-    return "a GPU is" if gpus == 1 else f"{gpus} GPUs are"
+        return ""
+    kind, _, number = needs.partition(":")
+    count = int(number) if number.isdigit() else 1
+    if needs == "gpu" or (kind == "gpus" and number.isdigit()):
+        wanted = "a GPU is" if count == 1 else f"{count} GPUs are"
+        return wanted if len(this_machine().gpus) < count else ""
+    if kind == "cores" and number.isdigit():
+        return f"{count} physical cores are" if physical_cores() < count else ""
+    raise ValueError(f"needs is 'gpu', 'gpus:2', 'cores:2' or None, not {needs!r}")
 
 
 def _remember(text: str, needs: str | None, holds: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from course_utils import files
 from course_utils.machine import this_machine
-from course_utils.timing import Measurement
+from course_utils.measurement import Measurement
 
 RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
 CHAPTER = "COURSE_CHAPTER"
@@ -25,33 +25,41 @@ class EvidenceError(Exception):
 
 
 @dataclass(frozen=True)
-class Recording:
+class Rows:
+    """Evidence from elsewhere: rows of named columns, with units in the names."""
+
+    rows: list[Row]
+
+    def value(self, column: str, **where: Any) -> Any:
+        """The one entry of `column` in the row whose other columns equal `where`."""
+        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
+        if len(found) != 1:
+            raise EvidenceError(f"{len(found)} rows have {where}, not one")
+        return found[0]
+
+    def column(self, name: str) -> list[Any]:
+        """All entries of a column, in order."""
+        return [row[name] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Recording(Rows):
     """One experiment as a named machine gave it."""
 
-    experiment: str
     machine: str
     date: str
     versions: dict[str, str]
-    rows: list[Row]
 
     @property
     def provenance(self) -> str:
         """`recorded: H200, torch 2.11.0, 2026-11-21`"""
         return f"recorded: {self.machine}, torch {self.versions['torch']}, {self.date[:10]}"
 
-    def value(self, column: str, **where: Any) -> Any:
-        """The one entry of `column` in the row whose other columns equal `where`."""
-        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
-        if len(found) != 1:
-            raise EvidenceError(f"{self.experiment}: {len(found)} rows have {where}, not one")
-        return found[0]
-
 
 @dataclass(frozen=True)
-class Published:
+class Published(Rows):
     """Figures of someone else's, with their source."""
 
-    rows: list[Row]
     source: str
     what: str
 
@@ -66,16 +74,19 @@ def experiments() -> dict[str, Any]:
     return json.loads((files.DATA / "experiments.json").read_text(encoding="utf-8"))
 
 
-def record(experiment: str, rows: Iterable[Row]) -> None:
+def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
     """Keeps rows of an experiment of the running chapter, when `make record` runs it.
 
     Without recording it only checks the rows. A Measurement in a column `x_seconds` becomes its
-    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`).
+    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
+    short for rows of two columns: its keys, its values.
 
     Errors: EvidenceError for an unknown experiment, for columns other than those declared in
     data/experiments.json, and where the folder can't be written (the old file stays).
     """
     chapter, name, declared = _declared(experiment)
+    if isinstance(rows, dict):
+        rows = [dict(zip(declared["columns"], pair, strict=True)) for pair in rows.items()]
     plain = [_plain(row) for row in rows]
     for row in plain:
         if set(row) - _spread_columns(row) != set(declared["columns"]):
@@ -108,7 +119,7 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
         return None
     _, _, best = max(found, key=lambda entry: entry[:2])
     title = best["machine"]["name"]
-    return Recording(name, title, best["date"], best["versions"], best["rows"])
+    return Recording(best["rows"], title, best["date"], best["versions"])
 
 
 def recorded_machines(chapter: str) -> list[str]:

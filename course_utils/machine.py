@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -126,6 +127,21 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def physical_cores() -> int:
+    """Usable processors that share no core: two threads of one core multiply no faster than one.
+
+    Where the system doesn't tell which share one, every processor counts.
+    """
+    cores = set()
+    for cpu in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            cores.add(siblings.read_text())
+        except OSError:
+            return usable_cores()
+    return len(cores) or usable_cores()
 
 
 def _gpu(index: int) -> GPU:

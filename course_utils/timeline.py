@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from course_utils.plots import INK, KINDS, Picture, axis_unit, new_figure, render, styled
+from course_utils.figure import INK, KINDS, Picture, axis_unit, new_figure, render, styled
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,15 @@ class Spans(list[Span]):
         finally:
             name = row or threading.current_thread().name
             self.append(Span(name, label, start, time.perf_counter(), note))
+
+    def timed(self, fn: Callable[[], Any], label: str, row: str | None = None) -> Callable[[], Any]:
+        """`fn` as a function that makes a span of each of its calls."""
+
+        def call() -> Any:
+            with self.span(label, row):
+                return fn()
+
+        return call
 
 
 def overlap_seconds(spans: Iterable[Span], row: str, other: str) -> float:

@@ -2,75 +2,52 @@
 
 import gc
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from course_utils.measurement import Measurement, quartiles
 from course_utils.processors import OthersClock
 
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
-UNITS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Seconds per call of every kept repetition, and what the guard saw.
+def seconds(fn: Callable[[], Any]) -> float:
+    """Wall-clock seconds of one call of `fn`, of whatever it waits for and no more."""
+    start = time.perf_counter()
+    fn()
+    return time.perf_counter() - start
 
-    `offered` counts all repetitions, `kept` those used; `others` is the processor time that other
-    programs took, in processors (1.0 is one whole core), None where the system doesn't tell.
+
+def measure_rounds(
+    one_round: Callable[[], dict[str, float]], times: int = 9, unit: str = "seconds"
+) -> dict[str, Measurement]:
+    """Calls `one_round()` once to warm up, then `times` times; a Measurement for each of its keys.
+
+    For things that are compared with each other: one round measures all of them, one after the
+    other, so that a slow moment of the machine meets them alike. Rounds in which other programs
+    were busy are dropped as in `measure`, while a third of the rounds remains.
     """
-
-    seconds: tuple[float, ...]
-    offered: int
-    others: float | None
-    clock: str
-
-    @property
-    def kept(self) -> int:
-        return len(self.seconds)
-
-    @property
-    def n(self) -> int:
-        return len(self.seconds)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-    @property
-    def q1(self) -> float:
-        return _quartiles(self.seconds)[0]
-
-    @property
-    def q3(self) -> float:
-        return _quartiles(self.seconds)[2]
-
-    @property
-    def guard(self) -> str:
-        """What the guard knows, as a sentence part."""
-        if self.others is None:
-            return "this system doesn't tell how busy other programs were"
-        return f"kept ≈ {self.kept} of ≈ {self.offered}, others took ≈ {self.others:.2f} cores"
-
-    def __str__(self) -> str:
-        spread = f"half of them from {format_seconds(self.q1)} to {format_seconds(self.q3)}"
-        return f"{format_seconds(self.median)} ({spread}; {self.guard})"
-
-    __repr__ = __str__
-
-    def __truediv__(self, other: "Measurement") -> float:
-        """The ratio of two medians; only ratios travel between machines."""
-        return self.median / other.median
-
-
-def format_seconds(seconds: float) -> str:
-    """`≈ 12.3 ms`: three digits, in the unit that keeps them readable."""
-    size, unit = next(((s, u) for s, u in UNITS if abs(seconds) >= s), UNITS[-1])
-    return f"≈ {seconds / size:.3g} {unit}"
+    one_round()
+    quiet: list[dict[str, float]] = []
+    every: list[dict[str, float]] = []
+    total = OthersClock()
+    for _ in range(times):
+        watch = OthersClock()
+        every.append(one_round())
+        taken = watch.seconds()
+        if taken is None or taken / watch.wall_seconds <= OTHERS_BOUND:
+            quiet.append(every[-1])
+    kept = quiet if 3 * len(quiet) >= times else every
+    taken = total.seconds()
+    others = None if taken is None else taken / total.wall_seconds
+    return {
+        key: Measurement(tuple(found[key] for found in kept), times, others, "host", unit)
+        for key in every[0]
+    }
 
 
 def measure(
@@ -82,7 +59,7 @@ def measure(
     precision: float = 0.01,
     min_repetitions: int = 5,
     flush_l2: bool = False,
-    others_bound: float = 0.3,
+    others_bound: float = OTHERS_BOUND,
 ) -> Measurement:
     """Times `fn()`: seconds per call, over repetitions.
 
@@ -206,14 +183,8 @@ def _cuda_in_use() -> bool:
     return torch is not None and torch.cuda.is_initialized() and os.getpid() == _PID
 
 
-def _quartiles(values: tuple[float, ...] | list[float]) -> list[float]:
-    if len(values) < 2:
-        return [values[0]] * 3
-    return statistics.quantiles(values, n=4, method="inclusive")
-
-
 def _spread(values: list[float]) -> float:
-    q1, median, q3 = _quartiles(values)
+    q1, median, q3 = quartiles(values)
     return (q3 - q1) / median if median else 0.0
 
 

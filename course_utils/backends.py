@@ -1,0 +1,61 @@
+"""A GPU's queues with the methods of the backend that chapter 2 writes by hand.
+
+`launch(work)` queues and returns; `synchronize()` waits for all of it; `record_event()` marks a
+point in the queue and `wait_event(event)` makes the queue wait for one.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+HOLD_CYCLES = 50_000_000  # about 30 ms on a GPU of 1.7 GHz: longer than any launching it covers
+
+
+class Gpu:
+    """The current stream of one GPU, where all work goes that names no other."""
+
+    def __init__(self, where: str | torch.device = "cuda") -> None:
+        self.where = torch.device(where)
+        self.stream = torch.cuda.current_stream(self.where)
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        """Calls `work`, which launches its kernels on the current stream."""
+        work()
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+    def record_event(self) -> torch.cuda.Event:
+        return self.stream.record_event()
+
+    def wait_event(self, event: torch.cuda.Event) -> None:
+        self.stream.wait_event(event)
+
+
+class Stream(Gpu):
+    """A stream of its own on a GPU: its work may run beside that of other streams."""
+
+    def __init__(self, where: str | torch.device = "cuda") -> None:
+        super().__init__(where)
+        self.stream = torch.cuda.Stream(self.where)
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        """Calls `work`, which launches its kernels on this stream."""
+        with torch.cuda.stream(self.stream):
+            work()
+
+
+def hold(on: Any) -> Callable[[], Any]:
+    """Keeps a queue from running, so that launching can be timed alone.
+
+    The function returned lets it run. A worker's queue waits for an event; a GPU's spins for
+    HOLD_CYCLES, and the function waits for their end.
+    """
+    if not isinstance(on, Gpu):
+        gate = threading.Event()
+        on.wait_event(gate)
+        return gate.set
+    on.launch(lambda: torch.cuda._sleep(HOLD_CYCLES))
+    return on.record_event().synchronize

@@ -1,0 +1,76 @@
+"""What a measurement gives: repetitions, their median and spread, and how they are written."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+UNITS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What every kept repetition gave (seconds a call, or a plain ratio), and what the guard saw.
+
+    `offered` counts all repetitions, `kept` those used; `others` is the processor time that other
+    programs took, in processors (1.0 is one whole core), None where the system doesn't tell.
+    """
+
+    values: tuple[float, ...]
+    offered: int
+    others: float | None
+    clock: str
+    unit: str = "seconds"
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def q1(self) -> float:
+        return quartiles(self.values)[0]
+
+    @property
+    def q3(self) -> float:
+        return quartiles(self.values)[2]
+
+    @property
+    def guard(self) -> str:
+        """What the guard knows, as a sentence part."""
+        if self.others is None:
+            return "this system doesn't tell how busy other programs were"
+        return f"kept ≈ {self.n} of ≈ {self.offered}, others took ≈ {self.others:.2f} cores"
+
+    def __str__(self) -> str:
+        show = format_seconds if self.unit == "seconds" else format_ratio
+        spread = f"half of them from {show(self.q1)} to {show(self.q3)}"
+        return f"{show(self.median)} ({spread}; {self.guard})"
+
+    __repr__ = __str__
+
+    def __truediv__(self, other: "Measurement") -> float:
+        """The ratio of two medians; only ratios travel between machines."""
+        return self.median / other.median
+
+
+def format_seconds(seconds: "float | Measurement") -> str:
+    """`≈ 12.3 ms`: three digits, in the unit that keeps them readable."""
+    value = seconds.median if isinstance(seconds, Measurement) else seconds
+    size, unit = next(((s, u) for s, u in UNITS if abs(value) >= s), UNITS[-1])
+    return f"≈ {value / size:.3g} {unit}"
+
+
+def format_ratio(ratio: "float | Measurement") -> str:
+    """`≈ 1.23`: a measured number without a unit."""
+    value = ratio.median if isinstance(ratio, Measurement) else ratio
+    return f"≈ {value:.3g}"
+
+
+def quartiles(values: Sequence[float]) -> list[float]:
+    """First quartile, median and third quartile; a single value is all three."""
+    if len(values) < 2:
+        return [values[0]] * 3
+    return statistics.quantiles(values, n=4, method="inclusive")
