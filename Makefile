@@ -1,4 +1,4 @@
-.PHONY: help setup lab test doctor record normalise lock clean
+.PHONY: help setup lab test testgpu doctor record normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 
@@ -14,6 +14,9 @@ lab: setup  ## JupyterLab on the chapters (ARGS="--no-browser --port 9000")
 
 test: setup  ## every test: style, types, library, other Pythons, chapters
 	@sh tools/test.sh $(ARGS)
+
+testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs not compared
+	@$(PYTHON_HERE) -m pytest -n 1 --dist loadscope --nbval-lax notebooks $(ARGS)
 
 doctor: setup  ## what works on this machine, and what to do about the rest
 	@$(PYTHON_HERE) -m course_utils doctor

@@ -6,6 +6,7 @@ from typing import Any
 
 from course_utils import evidence
 from course_utils.machine import physical_cores, this_machine
+from course_utils.measurement import OTHERS_BOUND, Measurement, format_ratio
 
 _held: list[evidence.Row] = []
 
@@ -19,13 +20,16 @@ def claim(
     condition: bool | Callable[[], bool],
     got: Any = None,
     needs: str | None = None,
+    timed: Measurement | None = None,
 ) -> None:
     """Prints `✓ text` where `condition` holds, or raises ClaimError with `got`.
 
     `needs` is None, "gpu", "gpus:N" or "cores:N". On a machine without them nothing is tested, a
     callable condition isn't called, and the line says on which recorded machine the claim held,
     if any.
-    `got` is shown as it is; measured values carry their ≈.
+    `got` is shown as it is; measured values carry their ≈. `timed` is the measurement that the
+    condition rests on: where it fails and other programs were busy meanwhile, the claim is left
+    undecided, in a line that says so.
     """
     missing = _missing(needs)
     if missing:
@@ -33,6 +37,9 @@ def claim(
         return
     holds = bool(condition() if callable(condition) else condition)
     shown = "" if got is None else f" ({got})"
+    if not holds and timed and (timed.others or 0) > OTHERS_BOUND:
+        print(f"– {text}: not decided, other programs took {format_ratio(timed.others or 0)} cores")
+        return
     _remember(text, needs, holds)
     if not holds:
         raise ClaimError(f"✗ {text}{shown}")

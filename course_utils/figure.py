@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 # Okabe and Ito's colour-blind safe palette; the first two mean live and recorded in every chapter.
 COLOURS = {"live": "#0072B2", "recorded": "#D55E00", "published": "#6B6B6B"}
 MARKS = {"live": "o", "recorded": "s", "published": "D"}
-KINDS = ("#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#BBBBBB", "#F0E442")
+# Kinds of work in a timeline, in none of the two colours above; waiting is always grey.
+KINDS = {
+    "launch": "#009E73",
+    "run": "#F0E442",
+    "compute": "#F0E442",
+    "copy": "#CC79A7",
+    "wait": "#D9D9D9",
+    "return": "#56B4E9",
+}
+OTHER_KINDS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
 INK = "#222222"
 STYLE: dict[Any, Any] = {
     "font.size": 12,

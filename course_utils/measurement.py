@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
 UNITS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 

@@ -1,5 +1,6 @@
 """Running chapters: `normalise` stores their outputs, `record` keeps what they measure."""
 
+import base64
 import os
 import sys
 import time
@@ -25,7 +26,8 @@ def normalise(path: Path) -> float:
     """Runs a notebook top to bottom and stores it so that only its content can differ next time.
 
     Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
-    Python version go. Returns the seconds it took.
+    Python version go. The picture of a cell tagged `front-page` is also kept under docs/, for the
+    README. Returns the seconds it took.
     Errors: NotebookError where a cell fails; the file on disk stays as it was.
     """
     start = time.perf_counter()
@@ -34,6 +36,7 @@ def normalise(path: Path) -> float:
         raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
     tidy(notebook)
     files.write_whole(path, _as_text(notebook))
+    _show_on_the_front_page(notebook)
     return time.perf_counter() - start
 
 
@@ -110,6 +113,13 @@ def _as_text(notebook: Any) -> str:
 
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"
+
+
+def _show_on_the_front_page(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if "front-page" in cell.metadata.get("tags", []):
+            (png,) = [o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {})]
+            (files.ROOT / "docs" / f"{cell.id}.png").write_bytes(base64.b64decode(png))
 
 
 def _failures(notebook: Any) -> list[str]:

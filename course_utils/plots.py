@@ -62,7 +62,9 @@ def compare_lines(
         if values is not None:
             ends.append(_line(axes, label, Series.of(values)))
     for axis in log:
-        getattr(axes, f"set_{axis}scale")("log", base=2 if axis == "x" else 10)
+        low, high = getattr(axes, f"get_{axis}lim")()
+        few = axis == "x" and high < 1000 * max(low, 1)
+        getattr(axes, f"set_{axis}scale")("log", base=2 if few else 10)
         getattr(axes, f"{axis}axis").set_minor_formatter("")
     for axis, text in (("x", x_label), ("y", y_label)):
         unit = "s" if text == "seconds" else ""
@@ -84,8 +86,8 @@ def _bars(axes: "Axes", one: Series, unit: str, predicted: float | None) -> None
     axes.barh(range(len(values)), scaled, color=COLOURS[one.kind], height=0.7)
     for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
         axes.annotate(
-            _amount(value, unit, one.kind), (length, place), (5, 0), textcoords="offset points",
-            va="center",
+            _amount(value, unit, one.kind), (max(length, 0), place), (5, 0),
+            textcoords="offset points", va="center",
         )  # fmt: skip
     axes.set_yticks(range(len(values)), [str(label) for label in one.values])
     axes.invert_yaxis()

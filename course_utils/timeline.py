@@ -7,7 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.figure import INK, KINDS, Picture, axis_unit, new_figure, render, styled
+from course_utils.figure import (
+    INK,
+    KINDS,
+    OTHER_KINDS,
+    Picture,
+    axis_unit,
+    new_figure,
+    render,
+    styled,
+)
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,8 @@ def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -
             [names.index(s.row) for s in mine],
             [s.seconds / scale for s in mine],
             left=[(s.start - start) / scale for s in mine],
-            height=0.72, color=KINDS[place % len(KINDS)], edgecolor="white", linewidth=0.6,
-            label=label,
+            height=0.72, color=KINDS.get(label, OTHER_KINDS[place % len(OTHER_KINDS)]),
+            edgecolor="white", linewidth=0.6, label=label,
         )  # fmt: skip
     for s in spans:
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.measurement import Measurement, quartiles
+from course_utils.measurement import OTHERS_BOUND, Measurement, quartiles
 from course_utils.processors import OthersClock
 
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
-OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
 
 
 def seconds(fn: Callable[[], Any]) -> float:

@@ -1,0 +1,40 @@
+"""Every chapter also runs with one thread, from elsewhere, with read-only data and no display."""
+
+import os
+import shutil
+import stat
+
+import pytest
+
+from course_utils import files, notebooks
+
+CHAPTERS = sorted(files.NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.fixture
+def read_only_copy(tmp_path):
+    """The project, elsewhere, its data folder read-only (a real user can't write; root can)."""
+    shutil.copytree(files.ROOT / "course_utils", tmp_path / "course_utils")
+    shutil.copytree(files.NOTEBOOKS, tmp_path / "notebooks")
+    shutil.copytree(files.DATA, tmp_path / "data")
+    folders = [p for p in (tmp_path / "data").rglob("*") if p.is_dir()] + [tmp_path / "data"]
+    for folder in folders:
+        folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    yield tmp_path
+    for folder in folders:
+        folder.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_a_chapter_runs_in_another_place_with_one_thread(path, read_only_copy, monkeypatch):
+    monkeypatch.setattr(files, "ROOT", read_only_copy)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    elsewhere = read_only_copy / "elsewhere"
+    elsewhere.mkdir()
+    copy = elsewhere / path.name
+    shutil.copy(read_only_copy / "notebooks" / path.name, copy)
+    _, failed = notebooks.run(copy, stop_at_error=True)
+    assert failed == []
+    assert os.listdir(elsewhere) == [path.name]

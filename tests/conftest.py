@@ -1,0 +1,62 @@
+"""Fixtures that the tests share."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from course_utils import evidence, files, machine
+
+
+@pytest.fixture
+def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machine]:
+    """Makes every room believe in another machine: `fake_machine(gpus=2)`."""
+
+    def pretend(gpus: int = 0, cores: int = 2, gpu: str = "NVIDIA H200") -> machine.Machine:
+        made = machine.Machine(
+            system="Linux x86_64",
+            processor="A processor",
+            cores=cores,
+            memory_bytes=25_000_000_000,
+            gpus=(machine.GPU(gpu, 141_000_000_000, (9, 0)),) * gpus,
+            driver="580.0" if gpus else None,
+            versions={"python": "3.12.0", "torch": "2.11.0", "numpy": "2.5.0"},
+            backends=("cpu",),
+            hidden_gpus=None,
+        )
+        for room in ("machine", "evidence", "claims", "labelled", "chapter", "notebooks"):
+            module = __import__(f"course_utils.{room}", fromlist=["x"])
+            if hasattr(module, "this_machine"):
+                monkeypatch.setattr(module, "this_machine", lambda: made)
+            if hasattr(module, "physical_cores"):
+                monkeypatch.setattr(module, "physical_cores", lambda: cores)
+        return made
+
+    return pretend
+
+
+@pytest.fixture
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with one chapter that declares the experiments `speed` and `claims`."""
+    declared = {
+        "02_async_execution": {
+            "speed": {"version": 2, "columns": ["what", "run_seconds"]},
+            "claims": {"version": 1, "columns": ["claim", "needs", "held"]},
+        }
+    }
+    (tmp_path / "experiments.json").write_text(json.dumps(declared))
+    (tmp_path / "published.json").write_text((files.DATA / "published.json").read_text())
+    monkeypatch.setattr(files, "DATA", tmp_path)
+    monkeypatch.setattr(files, "RECORDED", tmp_path / "recorded")
+    monkeypatch.setenv(evidence.CHAPTER, "02_async_execution")
+    evidence.experiments.cache_clear()
+    yield tmp_path
+    evidence.experiments.cache_clear()
+
+
+@pytest.fixture
+def recording(own_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, with recording switched on into its `recorded` folder."""
+    monkeypatch.setenv(evidence.RECORD_TO, str(own_data / "recorded"))
+    return own_data / "recorded"

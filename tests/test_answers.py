@@ -1,0 +1,79 @@
+"""Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
+
+import json
+from importlib import import_module
+
+import pytest
+
+from course_utils import files
+from course_utils.exercises import ROOMS, _exercises, grade
+
+EXERCISES = [exercise for room in ROOMS for exercise in _exercises(room)]
+WRONG = {
+    name: answers
+    for room in ROOMS
+    for name, answers in import_module(f"tests.wrong_answers.{room}").WRONG.items()
+}
+
+
+def cells(path):
+    found = json.loads(path.read_text())["cells"]
+    return ["".join(c["source"]) for c in found if c["cell_type"] == "code"]
+
+
+def answer_in(path, exercise):
+    """The function that the notebook's cell hands to `check`."""
+    (cell,) = [c for c in cells(path) if f'check("{exercise.name}"' in c]
+    names: dict = {}
+    exec("import torch\nfrom course_utils import check\n" + cell, names)
+    return names[cell.rsplit(",", 1)[1].strip(" )\n")]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_passes_again_and_again(exercise):
+    answer = answer_in(files.ROOT / exercise.solution, exercise)
+    for _ in range(20):
+        verdict = grade(exercise.name, answer)
+        assert verdict.passed, verdict.message
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_chapters_stub_is_not_tried_yet(exercise):
+    chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
+    verdict = grade(exercise.name, answer_in(chapter, exercise))
+    assert verdict.passed is None and exercise.todo in verdict.message
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [(name, wrong) for name, answers in WRONG.items() for wrong in answers],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_wrong_answer_is_rejected_every_time(name, wrong):
+    for _ in range(5):
+        assert grade(name, wrong).passed is False
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_every_exercise_has_hints_and_three_wrong_answers(exercise):
+    assert exercise.hints and len(WRONG[exercise.name]) >= 3
+
+
+def test_a_wrong_schedule_is_drawn():
+    from tests.wrong_answers.async_execution import one_buffer
+
+    assert grade("async.double_buffer", one_buffer).picture.png
+
+
+def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
+    import inspect
+
+    from course_utils.checks.async_execution import slow_train
+
+    page = "".join(
+        "".join(c["source"])
+        for c in json.loads((files.NOTEBOOKS / "02_async_execution.ipynb").read_text())["cells"]
+        if c["cell_type"] == "markdown"
+    )
+    body = inspect.getsource(slow_train).splitlines()[2:]  # without signature and docstring
+    assert "\n".join(f"> {line}" for line in body) in page

@@ -1,0 +1,107 @@
+"""`find_blockers`: it finds what waits, names the line, and leaves the rest alone."""
+
+import pytest
+import torch
+
+from course_utils.blockers import find_blockers
+
+X = torch.randn(100)
+MODEL = torch.nn.Linear(4, 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X[0].item(),
+        lambda: X.tolist(),
+        lambda: X.cpu(),
+        lambda: X.to("cpu"),
+        lambda: X.to(device="cpu"),
+        lambda: X.numpy(),
+        lambda: bool(X[0] > 0),
+        lambda: float(X[0]),
+        lambda: int(X[0]),
+        lambda: str(X),
+        lambda: f"{X[0]:.2f}",
+        lambda: X.nonzero(),
+        lambda: X[X > 0],
+        lambda: torch.masked_select(X, X > 0),
+        lambda: X.clone().index_put_((X > 0,), torch.tensor(0.0)),
+        lambda: torch.equal(X, X),
+        lambda: torch.allclose(X, X),
+        lambda: X.unique(),
+        lambda: torch.cuda.synchronize(),
+    ],
+)
+def test_a_call_that_needs_values_is_one_wait(call):
+    assert len(find_blockers(call)) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X + 1,
+        lambda: X[0],
+        lambda: X[3:5],
+        lambda: torch.where(X > 0, X, 0),
+        lambda: X.clamp(max=X.mean()),
+        lambda: X.to("cpu", non_blocking=True),
+        lambda: X.to(torch.float64),
+        lambda: X.to(torch.device("cpu")),
+        lambda: X.shape[0],
+        lambda: MODEL(torch.randn(3, 4)).sum().backward(),
+        lambda: torch.nn.utils.clip_grad_norm_(MODEL.parameters(), 1.0),
+    ],
+)
+def test_a_call_that_needs_none_is_no_wait(call):
+    MODEL(torch.randn(3, 4)).sum().backward()
+    assert find_blockers(call) == []
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_a_training_step_has_no_wait_of_its_own(optimizer):
+    model = torch.nn.Linear(4, 2)
+    steps = optimizer(model.parameters(), lr=0.1)
+
+    def step():
+        model(torch.randn(3, 4)).sum().backward()
+        steps.step()
+        steps.zero_grad()
+
+    assert find_blockers(step) == []
+
+
+def test_waits_are_listed_in_order_with_line_and_source():
+    def train_step(x):
+        total = x.sum()
+        if total > 0:
+            total = total * 2
+        helper(total)
+        return total.item()
+
+    def helper(t):
+        return t.tolist()
+
+    found = find_blockers(train_step, X)
+    assert [b.what for b in found] == ["bool() or if", "tolist", "item"]
+    assert [b.line for b in found] == [3, 2, 6]
+    assert found[0].source == "if total > 0:"
+    assert str(found[2]) == "line 6 (item): return total.item()"
+
+
+def test_every_pass_of_a_loop_counts():
+    assert len(find_blockers(lambda: [x.item() for x in X])) == 100
+
+
+def test_an_error_of_the_function_comes_through_and_leaves_no_watcher_behind():
+    with pytest.raises(ZeroDivisionError):
+        find_blockers(lambda: 1 / 0)
+    assert X[0].item() == float(X[0])
+    assert torch.cuda.synchronize.__module__ == "torch.cuda"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_a_copy_from_pageable_memory_is_found_by_cudas_own_watch():
+    host = torch.randn(1 << 20)
+    assert find_blockers(lambda: host.to("cuda"))
+    assert torch.cuda.get_sync_debug_mode() == 0

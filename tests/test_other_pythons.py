@@ -1,0 +1,44 @@
+"""Everything in course_utils that needs no torch is tested on the other Pythons as well."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_utils.files import ROOT
+from tests.pythons import find_python
+from tests.test_install import REQUIRED
+
+PACKAGES = (
+    "numpy", "matplotlib", "pillow", "ipython", "ipywidgets", "pytest", "pytest-xdist",
+)  # fmt: skip
+OTHERS = [
+    v for v in ("3.11", "3.12", "3.13") if v != f"{sys.version_info[0]}.{sys.version_info[1]}"
+]
+
+
+def uv(*arguments, **options):
+    command = [sys.executable, "-m", "uv", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_the_library_without_torch(version, tmp_path):
+    interpreter = find_python(version)
+    if interpreter is None:
+        pytest.skip(f"no Python {version} on this machine")
+    environment = tmp_path / "venv"
+    made = uv("venv", "--python", interpreter, str(environment))
+    assert made.returncode == 0, made.stderr
+    python = environment / "bin" / "python"
+    pins = [f"{name}=={REQUIRED[name]}" for name in PACKAGES]
+    installed = uv("pip", "install", "--python", str(python), *pins)
+    assert installed.returncode == 0, installed.stderr
+    tests = ["-p", "no:cacheprovider", "--confcutdir=tests", "tests/without_torch"]
+    done = subprocess.run(
+        [python, "-m", "pytest", *tests],
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "passed" in done.stdout
