@@ -10,22 +10,23 @@ from typing import Any
 
 import torch
 
-HOLD_CYCLES = 50_000_000  # about 30 ms on a GPU of 1.7 GHz: longer than any launching it covers
+HOLD_CYCLES = 60_000_000  # about 30 ms on a GPU of 2 GHz: longer than any launching it covers
 
 
 class Gpu:
-    """The current stream of one GPU, where all work goes that names no other."""
+    """The current stream of the current GPU, where all work goes that names no other."""
 
-    def __init__(self, where: str | torch.device = "cuda") -> None:
-        self.where = torch.device(where)
-        self.stream = torch.cuda.current_stream(self.where)
+    def __init__(self, stream: torch.cuda.Stream | None = None) -> None:
+        self.stream = stream or torch.cuda.current_stream()
+        self.where = self.stream.device
 
     def launch(self, work: Callable[[], Any]) -> None:
         """Calls `work`, which launches its kernels on the current stream."""
         work()
 
     def synchronize(self) -> None:
-        self.stream.synchronize()
+        """Waits for an event behind all that was launched: also an idle GPU must answer."""
+        self.record_event().synchronize()
 
     def record_event(self) -> torch.cuda.Event:
         return self.stream.record_event()
@@ -38,8 +39,7 @@ class Stream(Gpu):
     """A stream of its own on a GPU: its work may run beside that of other streams."""
 
     def __init__(self, where: str | torch.device = "cuda") -> None:
-        super().__init__(where)
-        self.stream = torch.cuda.Stream(self.where)
+        super().__init__(torch.cuda.Stream(where))
 
     def launch(self, work: Callable[[], Any]) -> None:
         """Calls `work`, which launches its kernels on this stream."""

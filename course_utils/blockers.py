@@ -182,21 +182,31 @@ def _resolve(name: str) -> Any:
 
 @contextmanager
 def _sync_debug(found: _Found) -> Iterator[None]:
-    """Adds the lines where CUDA really waited and that the other watchers didn't see."""
+    """Adds the lines where CUDA really waited and that the other watchers didn't see.
+
+    A warning raised in C++ is attributed to the innermost Python frame, which is a watcher's own,
+    so the caller is looked up at the moment of the warning.
+    """
     before = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings(record=True) as caught:
+    heard: list[tuple[str, int, CodeType]] = []
+
+    def hear(message: Warning | str, *_rest: Any, **_named: Any) -> None:
+        frame = _caller()
+        if "synchronizing CUDA operation" in str(message) and not found.inside and frame:
+            heard.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = hear
         torch.cuda.set_sync_debug_mode("warn")
         try:
             yield
         finally:
             torch.cuda.set_sync_debug_mode(before)
     seen = {blocker.source for blocker in found.blockers}
-    for warning in caught:
-        if "synchronizing CUDA operation" in str(warning.message):
-            source = linecache.getline(warning.filename, warning.lineno).strip()
-            if source not in seen:
-                found.add_at("CUDA waits", warning.filename, warning.lineno)
+    for file, line, code in heard:
+        if linecache.getline(file, line).strip() not in seen:
+            found.add_at("CUDA waits", file, line, code)
 
 
 def _caller() -> FrameType | None:

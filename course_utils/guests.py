@@ -26,7 +26,7 @@ def load_d2l() -> ModuleType | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # d2l's own use of old interfaces isn't ours to mend
             from d2l import torch as d2l
-    except (ImportError, RuntimeError) as problem:
+    except Exception as problem:  # an extension built for another numpy or torch raises anything
         print(HOW_TO_INSTALL if _absent("d2l") else f"{HOW_TO_INSTALL} ({problem})")
         return None
     return d2l

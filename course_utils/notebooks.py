@@ -3,6 +3,7 @@
 import base64
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,8 +46,9 @@ def record(path: Path, to: Path) -> list[str]:
 
     Goes on after a cell that fails, so that what can be measured is; returns what failed. The
     executed notebook is kept under build/executed, to be read and not committed.
+    Errors: NotebookError, before anything runs, where `to` can't be written.
     """
-    os.makedirs(to, exist_ok=True)
+    _require_writable(to)
     with _environment({evidence.RECORD_TO: str(to.resolve())}):
         notebook, failed = run(path, stop_at_error=False)
     tidy(notebook)
@@ -80,6 +82,17 @@ def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
         except DeadKernelError:
             return notebook, ["the kernel died: not enough memory?"]
     return notebook, _failures(notebook)
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise NotebookError(
+            f"Nothing was run: {folder} can't be written ({error.strerror}). "
+            "Make it writable, or record elsewhere with --to FOLDER."
+        ) from None
 
 
 def tidy(notebook: Any) -> None:

@@ -19,13 +19,13 @@ def compare_bars(
     title: str,
     *evidence: "Values | Recording | Published | None",
     unit: str = "seconds",
-    predicted: float | None = None,
+    line: tuple[float, str] | None = None,
 ) -> Picture:
     """Horizontal bars, a panel for each kind of evidence, each on its own axis from zero.
 
     Live values are a dict from label to value; recordings and published figures stand as they
     are. Evidence that doesn't exist (None, an empty dict) takes no place. `unit` is "seconds" or
-    words for the axis. `predicted`, in the same unit, is a line in the live panel.
+    words for the axis. `line`, in the same unit, is a line in the live panel, with its label.
     Errors: ValueError where no evidence is left.
     """
     shown = [Series.of(e) for e in evidence if e]
@@ -35,7 +35,7 @@ def compare_bars(
     figure = new_figure(title, 0.9 + 0.36 * sum(heights))
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
-        _bars(axes, one, one.unit or unit, predicted if one.kind == "live" else None)
+        _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
     return render(figure, title)
 
 
@@ -78,9 +78,9 @@ def compare_lines(
     return render(figure, title)
 
 
-def _bars(axes: "Axes", one: Series, unit: str, predicted: float | None) -> None:
+def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
     values = list(one.values.values())
-    largest = max([*values, predicted or 0])
+    largest = max([*values, line[0] if line else 0])
     scale, unit_name = axis_unit(largest, unit)
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=COLOURS[one.kind], height=0.7)
@@ -90,16 +90,16 @@ def _bars(axes: "Axes", one: Series, unit: str, predicted: float | None) -> None
             textcoords="offset points", va="center",
         )  # fmt: skip
     axes.set_yticks(range(len(values)), [str(label) for label in one.values])
-    axes.invert_yaxis()
+    axes.set_ylim(len(values) - 0.5, -1 if line else -0.5)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1)
     axes.set_xlabel(unit_name)
     axes.set_title(fill(one.provenance, 88), loc="left", color=COLOURS[one.kind], fontsize=10.5)
-    if predicted is not None:
-        axes.axvline(predicted / scale, color=INK, linestyle="--", linewidth=1.5)
+    if line:
+        axes.axvline(line[0] / scale, color=INK, linestyle="--", linewidth=1.5)
         axes.annotate(
-            "predicted", (predicted / scale, 1), (4, -2), xycoords=("data", "axes fraction"),
-            textcoords="offset points", va="top", fontsize=10,
+            line[1], (line[0] / scale, -0.7), (4, 0), textcoords="offset points", va="center",
+            fontsize=10,
         )  # fmt: skip
 
 

@@ -103,5 +103,25 @@ def test_an_error_of_the_function_comes_through_and_leaves_no_watcher_behind():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_a_copy_from_pageable_memory_is_found_by_cudas_own_watch():
     host = torch.randn(1 << 20)
-    assert find_blockers(lambda: host.to("cuda"))
+    (wait,) = find_blockers(lambda: host.to("cuda"))
+    assert wait.what == "CUDA waits" and 'host.to("cuda")' in wait.source
     assert torch.cuda.get_sync_debug_mode() == 0
+
+
+def test_a_warning_from_inside_torch_is_put_on_the_line_that_called_it(monkeypatch):
+    """What CUDA's watch does, without CUDA: its warnings come from C++ under the watchers."""
+    import warnings
+
+    from course_utils import blockers
+
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
+    found = blockers._Found()
+
+    def step():
+        warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+
+    with blockers._sync_debug(found):
+        step()
+    (wait,) = found.blockers
+    assert wait.line == 2 and wait.source.startswith("warnings.warn(")

@@ -71,6 +71,12 @@ def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, mon
     assert list((tmp_path / "executed").glob("*/02_async_execution.ipynb"))
 
 
+def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(notebooks.NotebookError, match=r"Nothing was run: .*--to FOLDER"):
+        notebooks.record(tmp_path / "never_read.ipynb", tmp_path / "file" / "below")
+
+
 @pytest.mark.parametrize("name", ["02", "02_async_execution", "notebooks/02_async_execution.ipynb"])
 def test_a_chapter_is_found_by_its_number_name_or_path(name):
     assert chapter_path(name).stem == "02_async_execution"

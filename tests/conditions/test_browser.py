@@ -13,7 +13,8 @@ import pytest
 
 from course_utils import files
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
 FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{what}" for what in QUIET)]
 RUN_SECONDS = 240

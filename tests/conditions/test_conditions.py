@@ -1,4 +1,4 @@
-"""Every chapter also runs with one thread, from elsewhere, with read-only data and no display."""
+"""Every chapter also runs elsewhere: one thread, read-only data, no display, no d2l, bad files."""
 
 import os
 import shutil
@@ -17,6 +17,10 @@ def read_only_copy(tmp_path):
     shutil.copytree(files.ROOT / "course_utils", tmp_path / "course_utils")
     shutil.copytree(files.NOTEBOOKS, tmp_path / "notebooks")
     shutil.copytree(files.DATA, tmp_path / "data")
+    for chapter in CHAPTERS:
+        broken = tmp_path / "data" / "recorded" / "broken" / chapter.stem
+        broken.mkdir(parents=True)
+        (broken / "claims.json").write_text('{"version": 1, "rows"')
     folders = [p for p in (tmp_path / "data").rglob("*") if p.is_dir()] + [tmp_path / "data"]
     for folder in folders:
         folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -32,9 +36,10 @@ def test_a_chapter_runs_in_another_place_with_one_thread(path, read_only_copy, m
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("MPLBACKEND", raising=False)
     elsewhere = read_only_copy / "elsewhere"
-    elsewhere.mkdir()
+    (elsewhere / "d2l").mkdir(parents=True)
+    (elsewhere / "d2l" / "__init__.py").write_text("raise ImportError('a d2l that is broken')")
     copy = elsewhere / path.name
     shutil.copy(read_only_copy / "notebooks" / path.name, copy)
     _, failed = notebooks.run(copy, stop_at_error=True)
     assert failed == []
-    assert os.listdir(elsewhere) == [path.name]
+    assert sorted(os.listdir(elsewhere)) == sorted([path.name, "d2l"])
