@@ -53,7 +53,7 @@ def compare_lines(
     A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
     squares, published ones dotted with diamonds. Predictions come as a Series of kind "predicted".
     """
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, LogLocator
 
     figure = new_figure(title, 4.6)
     axes = figure.subplots()
@@ -66,6 +66,9 @@ def compare_lines(
         few = axis == "x" and high < 1000 * max(low, 1)
         getattr(axes, f"set_{axis}scale")("log", base=2 if few else 10)
         getattr(axes, f"{axis}axis").set_minor_formatter("")
+        low, high = getattr(axes, f"get_{axis}lim")()
+        if not few and high < 300 * low:
+            getattr(axes, f"{axis}axis").set_major_locator(LogLocator(subs=(1, 2, 5)))
     for axis, text in (("x", x_label), ("y", y_label)):
         unit = "s" if text == "seconds" else ""
         getattr(axes, f"{axis}axis").set_major_formatter(EngFormatter(unit=unit))

@@ -1,103 +1,29 @@
 """The chapters in JupyterLab, in a real browser: they run, and their widgets move."""
 
-import os
-import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-
-import pytest
+from urllib.parse import urlparse
 
 from course_utils import files
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
-FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{what}" for what in QUIET)]
-RUN_SECONDS = 240
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+from tests.conditions.lab import HOST, Lab, lab, needs_browser  # noqa: F401
 
 
-@pytest.fixture
-def lab(tmp_path):
-    """JupyterLab on a copy of the notebooks; its address, with the token."""
-    shutil.copytree(files.NOTEBOOKS, tmp_path / "notebooks")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    command += [f"--port={port}", "--IdentityProvider.token=course"]
-    command += [
-        "--LabApp.news_url=",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    own = {
-        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
-        "JUPYTER_DATA_DIR": str(tmp_path / "data"),
-    }
-    environment = {**os.environ, **own, "PYTHONPATH": str(files.ROOT)}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, cwd=tmp_path / "notebooks", env=environment, **quiet)
-    try:
-        wait_for(f"http://127.0.0.1:{port}/api?token=course")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-
-
-def wait_for(address, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            urllib.request.urlopen(address).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise TimeoutError(f"no answer within {seconds} s")
-
-
-@pytest.fixture
-def page():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        yield page
-        browser.close()
-
-
-def test_chapter_2_runs_in_jupyterlab_and_its_widget_moves(lab, page):
-    page.goto(f"{lab}/lab/tree/02_async_execution.ipynb?token=course&reset")
-    page.locator(".jp-MarkdownOutput h1").first.wait_for(timeout=60_000)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name=re.compile("^Run All Cells")).first.click()
-    page.locator(".jp-Notebook .widget-slider").first.wait_for(
-        timeout=RUN_SECONDS * 1000, state="attached"
+@needs_browser
+def test_chapter_2_runs_in_jupyterlab_and_its_widget_moves(lab: Lab):  # noqa: F811
+    lab.open("02_async_execution.ipynb")
+    lab.run_all()
+    cell = lab.show("widget")
+    reading, sliders = cell.locator(".widget-html"), cell.locator(".noUi-handle")
+    before = reading.last.inner_text(), cell.locator("img").get_attribute("src")
+    assert "times faster" in before[0]
+    sliders.first.focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.page.wait_for_function(
+        "([html, old]) => html.innerText !== old",
+        arg=[reading.last.element_handle(), before[0]],
+        timeout=30_000,
     )
-    widget = page.locator(".jp-OutputArea-output .widget-vbox").first
-    widget.scroll_into_view_if_needed()
-    picture = widget.locator("img")
-    before = picture.get_attribute("src")
-    handle = widget.locator(".noUi-handle").first
-    handle.focus()
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "([image, old]) => image.src !== old",
-        arg=[picture.element_handle(), before],
-        timeout=60_000,
-    )
-    end = page.locator(".jp-Cell", has_text='check("async.double_buffer"').last
-    end.scroll_into_view_if_needed()
-    end.get_by_text("Not tried yet").wait_for(timeout=RUN_SECONDS * 1000)
-    assert (
-        page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.stderr"]').count()
-        == 0
-    )
-    page.screenshot(path=files.ROOT / "build" / "chapter_02_in_jupyterlab.png")
+    assert cell.locator("img").get_attribute("src") != before[1]
+    (files.ROOT / "build").mkdir(exist_ok=True)
+    lab.page.screenshot(path=files.ROOT / "build" / "chapter_02_in_jupyterlab.png")
+    assert "✓" in lab.outputs("model-claims")
+    assert "Not tried yet" in lab.outputs("exercise-3")
+    assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
