@@ -24,7 +24,8 @@ def quantize(
         raise ValueError(f"{to.name} holds scales, not values: use Format.round")
     y = x.clone() if to.k >= 8 * x.itemsize else _round(x, to, noise)
     if overflow == "saturate":
-        return y.clamp(to.info.min, to.max)
+        held = torch.finfo(x.dtype)  # less than FP64 can hold, for float32
+        return y.clamp(max(to.info.min, held.min), min(to.max, held.max))
     beyond = torch.inf if to.has_infinity else torch.nan
     return torch.where(y.abs() > to.max, torch.copysign(torch.full_like(y, beyond), y), y)
 
