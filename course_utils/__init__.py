@@ -24,6 +24,7 @@ _ROOM_OF = {
     "hint": "exercises",
     "compare_bars": "plots",
     "compare_lines": "plots",
+    "number_lines": "plots",
     "table": "tables",
     "Series": "labelled",
     "series": "labelled",

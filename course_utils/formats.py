@@ -137,7 +137,8 @@ class Format:
         exponent = np.frexp(np.where(np.isfinite(array), array, 1))[1] - 1
         lowest = -(2**20) if not self.info.has_subnormals else self.lowest_exponent
         exponent = np.maximum(np.where(array == 0, lowest, exponent), lowest)
-        gap = np.ldexp(1.0, exponent - self.precision + 1)
+        with np.errstate(over="ignore"):
+            gap = np.ldexp(1.0, exponent - self.precision + 1)
         return give_back(np.where(np.isfinite(array), gap, np.abs(array)))
 
     def spacing(self, value: Any) -> Any:
@@ -185,7 +186,8 @@ class Format:
     def _next_up(self, here: np.ndarray) -> np.ndarray:
         gap = np.asarray(self.ulp(here))
         binade_ends = (np.frexp(here)[0] == -0.5) & (np.abs(here) > self.min_normal)
-        up = here + np.where(binade_ends, gap / 2, gap)
+        with np.errstate(over="ignore"):
+            up = here + np.where(binade_ends, gap / 2, gap)
         return np.where(here >= self.max, np.where(np.isnan(here), np.nan, np.inf), up)
 
     def _round(
@@ -204,7 +206,8 @@ class Format:
             generator = np.random.default_rng(seed)
             drawn = generator.integers(0, 2**STOCHASTIC_BITS, array.shape)
             bits = {"srbits": drawn, "srnumbits": STOCHASTIC_BITS}
-        return gfloat.round_ndarray(self.info, array, mode, saturate, **bits)
+        with np.errstate(over="ignore"):  # beyond the largest float64 is beyond every format
+            return gfloat.round_ndarray(self.info, array, mode, saturate, **bits)
 
     def _refuse(self, array: np.ndarray, saturate: bool) -> None:
         if not self.has_nan and np.isnan(array).any():

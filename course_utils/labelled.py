@@ -35,6 +35,11 @@ class Series:
         """What a formula gives: drawn as a dotted line, without a machine."""
         return cls(cls.of(values).values, "predicted", "")
 
+    @classmethod
+    def exact(cls, values: Mapping[Any, float]) -> "Series":
+        """What holds on every machine: no measurement, so no provenance."""
+        return cls(dict(values), "exact", "")
+
     @staticmethod
     def _here() -> str:
         today = datetime.now(UTC).date()

@@ -6,7 +6,17 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from course_utils.evidence import Published, Recording
-from course_utils.figure import COLOURS, INK, MARKS, Picture, axis_unit, new_figure, render, styled
+from course_utils.figure import (
+    COLOURS,
+    INK,
+    MARKS,
+    OTHER_KINDS,
+    Picture,
+    axis_unit,
+    new_figure,
+    render,
+    styled,
+)
 from course_utils.labelled import Series, Values
 from course_utils.measurement import format_ratio, format_seconds
 
@@ -51,16 +61,17 @@ def compare_lines(
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
     A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
-    squares, published ones dotted with diamonds. Predictions come as a Series of kind "predicted".
+    squares, published ones dotted with diamonds. Predictions and exact values come as
+    `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each).
     """
     from matplotlib.ticker import EngFormatter, LogLocator
 
     figure = new_figure(title, 4.6)
     axes = figure.subplots()
     ends: list[tuple[float, float, str, str]] = []
-    for label, values in lines:
+    for place, (label, values) in enumerate(lines):
         if values is not None:
-            ends.append(_line(axes, label, Series.of(values)))
+            ends.append(_line(axes, label, Series.of(values), place))
     for axis in log:
         low, high = getattr(axes, f"get_{axis}lim")()
         few = axis == "x" and high < 1000 * max(low, 1)
@@ -71,7 +82,9 @@ def compare_lines(
             getattr(axes, f"{axis}axis").set_major_locator(LogLocator(subs=(1, 2, 5)))
     for axis, text in (("x", x_label), ("y", y_label)):
         unit = "s" if text == "seconds" else ""
-        getattr(axes, f"{axis}axis").set_major_formatter(EngFormatter(unit=unit))
+        eng = EngFormatter(unit=unit)
+        plain = eng if unit else lambda x, _at, eng=eng: eng(x) if abs(x) >= 1 else f"{x:g}"
+        getattr(axes, f"{axis}axis").set_major_formatter(plain)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.grid(True)
@@ -81,12 +94,31 @@ def compare_lines(
     return render(figure, title)
 
 
+@styled
+def number_lines(
+    title: str, values: Sequence[float], zooms: Sequence[tuple[float, float]]
+) -> Picture:
+    """The numbers of a format as strokes on a line, once for each zoom (from, to)."""
+    figure = new_figure(title, 0.7 + 0.95 * len(zooms))
+    panels = figure.subplots(len(zooms), 1, squeeze=False)
+    for axes, (low, high) in zip(panels[:, 0], zooms, strict=True):
+        shown = [v for v in values if low <= v <= high]
+        axes.vlines(shown, 0, 1, color=INK, linewidth=1)
+        axes.set_xlim(low, high)
+        axes.set_ylim(0, 1.5)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        note = f"{len(shown)} numbers from {low:g} to {high:g}"
+        axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
+    return render(figure, title)
+
+
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
-    values = list(one.values.values())
+    values, colour = list(one.values.values()), COLOURS.get(one.kind, OTHER_KINDS[-1])
     largest = max([*values, line[0] if line else 0])
     scale, unit_name = axis_unit(largest, unit)
     scaled = [v / scale for v in values]
-    axes.barh(range(len(values)), scaled, color=COLOURS[one.kind], height=0.7)
+    axes.barh(range(len(values)), scaled, color=colour, height=0.7)
     for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
         axes.annotate(
             _amount(value, unit, one.kind), (max(length, 0), place), (5, 0),
@@ -97,7 +129,7 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1)
     axes.set_xlabel(unit_name)
-    axes.set_title(fill(one.provenance, 88), loc="left", color=COLOURS[one.kind], fontsize=10.5)
+    axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=INK, linestyle="--", linewidth=1.5)
         axes.annotate(
@@ -106,9 +138,10 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
         )  # fmt: skip
 
 
-def _line(axes: "Axes", label: str, one: Series) -> tuple[float, float, str, str]:
-    colour = COLOURS.get(one.kind, INK)
-    style = {"live": "-", "recorded": "--", "published": ":"}.get(one.kind, (0, (1, 1.5)))
+def _line(axes: "Axes", label: str, one: Series, place: int) -> tuple[float, float, str, str]:
+    other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
+    colour = COLOURS.get(one.kind, other)
+    style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
     axes.plot(x, y, color=colour, linestyle=style, marker=MARKS.get(one.kind, ""))
     return x[-1], y[-1], label, colour

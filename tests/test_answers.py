@@ -24,8 +24,9 @@ def cells(path):
 def answer_in(path, exercise):
     """The function that the notebook's cell hands to `check`."""
     (cell,) = [c for c in cells(path) if f'check("{exercise.name}"' in c]
+    imports = cells(path)[0].partition("start(")[0]
     names: dict = {}
-    exec("import torch\nfrom course_utils import check\n" + cell, names)
+    exec(imports + cell, names)
     return names[cell.rsplit(",", 1)[1].strip(" )\n")]
 
 

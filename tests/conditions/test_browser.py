@@ -27,3 +27,40 @@ def test_chapter_2_runs_in_jupyterlab_and_its_widget_moves(lab: Lab):  # noqa: F
     assert "✓" in lab.outputs("model-claims")
     assert "Not tried yet" in lab.outputs("exercise-3")
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
+
+
+@needs_browser
+def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):  # noqa: F811
+    lab.open("06_floating_point_formats.ipynb")
+    lab.run_all()
+    explorer = lab.show("explorer").locator(".bit-explorer")
+    value, box = explorer.locator('[data-row="value"]'), explorer.get_by_label("a number")
+    assert value.inner_text() == "0.0999755859375"
+
+    def shows(text: str) -> None:
+        explorer.get_by_text(text, exact=True).first.wait_for(timeout=20_000)
+
+    explorer.locator('[data-bit="0"]').click()
+    shows("-0.0999755859375")
+    lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("Enter")  # the next bit, from the keyboard: 2^16 times as large
+    shows("-6552")
+    box.fill("1/3")
+    box.press("Enter")
+    shows("0.333251953125")
+    explorer.get_by_label("format", exact=True).select_option("FP8 E5M2")
+    shows("0.3125")
+    explorer.get_by_label("next value").click()
+    shows("0.375")
+    box.fill("a third")
+    box.press("Enter")
+    explorer.get_by_role("alert").get_by_text("is no number").wait_for(timeout=20_000)
+    assert value.inner_text() == "0.375"
+    folder = files.ROOT / "build"
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        lab.page.evaluate(
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
+        )
+        lab.page.wait_for_timeout(1500)
+        explorer.screenshot(path=folder / f"bit_explorer_{theme[-5:].strip().lower()}.png")
+    assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
