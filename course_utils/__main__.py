@@ -3,6 +3,7 @@
 from __future__ import annotations  # an older Python must get as far as its sentence
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(TOO_OLD.format(*sys.version_info[:2]), file=sys.stderr)
         return 1
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return options.run(options)
     except KeyboardInterrupt:

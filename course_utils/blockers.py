@@ -8,6 +8,7 @@ misses torch.cuda.synchronize and waits on events, which the first watcher sees.
 
 import linecache
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,7 @@ EXPLICIT = (
 )
 _OURS = (str(Path(torch.__file__).parent), __file__, str(Path(warnings.__file__)))
 
+_one_at_a_time = threading.RLock()  # waits are watched by patching torch.cuda, which all share
 _OPTIMIZERS = str(Path(torch.optim.__file__).parent)
 
 
@@ -58,6 +60,7 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
     """
     found = _Found()
     with ExitStack() as stack:
+        stack.enter_context(_one_at_a_time)
         stack.enter_context(_Functions(found))
         stack.enter_context(_Operators(found))
         stack.enter_context(_explicit_waits(found))

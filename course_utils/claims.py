@@ -35,7 +35,7 @@ def claim(
     if missing:
         print(f"– {text}: not tested here ({missing} needed; {_held_on(text)})")
         return
-    holds = bool(condition() if callable(condition) else condition)
+    holds = _truth(condition() if callable(condition) else condition)
     shown = "" if got is None else f" ({got})"
     if not holds and timed and (timed.others or 0) > OTHERS_BOUND:
         print(f"– {text}: not decided, other programs took {format_ratio(timed.others or 0)} cores")
@@ -44,6 +44,14 @@ def claim(
     if not holds:
         raise ClaimError(f"✗ {text}{shown}")
     print(f"✓ {text}{shown}")
+
+
+def _truth(found: Any) -> bool:
+    """True or False, numpy's and torch's too; what merely isn't empty is no answer to a claim."""
+    plain = found.item() if hasattr(found, "item") and getattr(found, "size", 1) != 0 else found
+    if not isinstance(plain, bool):
+        raise TypeError(f"a claim's condition is True or False, not {found!r:.60}")
+    return plain
 
 
 def _missing(needs: str | None) -> str:

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from importlib.metadata import version
 from typing import NamedTuple
 
 from course_utils import evidence, files
@@ -14,6 +15,7 @@ from course_utils.machine import GPU, this_machine
 from course_utils.specs import explain_unknown, gpu_specs
 
 D2L_SECONDS = 8
+REINSTALL = "To install all anew: rm .venv/course-stamp, then make setup"
 FREE_GB = 2
 
 
@@ -32,12 +34,16 @@ def examine() -> list[Finding]:
         _python, _torch, _gpus, _backends, _jupyter, _fonts, _disk, _recordings,
     )  # fmt: skip
     found: list[Finding] = []
-    for look in looks:
-        try:
-            found += look()
-        except Exception as error:  # a doctor who faints helps nobody
-            found.append(Finding(False, look.__name__[1:], f"{type(error).__name__}: {error}"))
-    return [*found, _d2l(loading)]
+    try:
+        for look in looks:
+            try:
+                found += look()
+            except Exception as error:  # a doctor who faints helps nobody
+                text = f"{type(error).__name__}: {error}. {REINSTALL}"
+                found.append(Finding(False, look.__name__[1:], text))
+        return [*found, _d2l(loading)]
+    finally:
+        loading.kill()
 
 
 def report(findings: list[Finding]) -> str:
@@ -61,7 +67,7 @@ def _torch() -> Iterator[Finding]:
 
     build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU"
     release = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    advice = "" if release >= (2, 11) else "; the course needs 2.11: make setup"
+    advice = "" if release >= (2, 11) else "; the course needs 2.11. {REINSTALL}"
     yield Finding(release >= (2, 11), "torch", f"{torch.__version__}, {build}{advice}")
     memory = this_machine().memory_bytes
     box = f"{this_machine().processor}, {this_machine().cores} cores usable"
@@ -115,9 +121,10 @@ def _backends() -> Iterator[Finding]:
 def _jupyter() -> Iterator[Finding]:
     for package in ("jupyterlab", "ipywidgets", "nbclient"):
         try:
+            import_module(package)
             yield Finding(True, package, version(package))
-        except PackageNotFoundError:
-            yield Finding(False, package, "not installed: make setup")
+        except Exception as error:
+            yield Finding(False, package, f"doesn't load ({type(error).__name__}). {REINSTALL}")
 
 
 def _fonts() -> Iterator[Finding]:
@@ -139,6 +146,7 @@ def _disk() -> Iterator[Finding]:
 
 
 def _recordings() -> Iterator[Finding]:
+    evidence.published("matmul_sync")  # raises where data/published.json can't be read
     for chapter in evidence.experiments():
         machines = (
             "; ".join(evidence.recorded_machines(chapter)) or "none yet: make record on a GPU"
@@ -161,5 +169,5 @@ def _d2l(loading: subprocess.Popen[str]) -> Finding:
         loading.communicate()
         return Finding(None, "d2l", f"still loading after {D2L_SECONDS} s: slow here, may work")
     if loading.returncode:
-        return Finding(None, "d2l", said.strip() or "fails to load: make setup")
+        return Finding(None, "d2l", said.strip() or f"fails to load. {REINSTALL}")
     return Finding(True, "d2l", f"{version('d2l')} loads")

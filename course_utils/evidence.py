@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 from collections.abc import Iterable
@@ -71,7 +72,18 @@ class Published(Rows):
 @cache
 def experiments() -> dict[str, Any]:
     """data/experiments.json: for each chapter its experiments, with version and columns."""
-    return json.loads((files.DATA / "experiments.json").read_text(encoding="utf-8"))
+    return _data("experiments.json")
+
+
+def _data(name: str) -> dict[str, Any]:
+    """A JSON object from data/; EvidenceError says how to get it back where it can't be read."""
+    try:
+        found = json.loads((files.DATA / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EvidenceError(f"data/{name} can't be read. Get it back: git checkout data/{name}")
+    return found
 
 
 def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
@@ -89,14 +101,14 @@ def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
         rows = [dict(zip(declared["columns"], pair, strict=True)) for pair in rows.items()]
     plain = [_plain(row) for row in rows]
     for row in plain:
-        if set(row) - _spread_columns(row) != set(declared["columns"]):
+        if set(row) - _spread_columns(row) != set(declared["columns"]) or not _is_finite(row):
             raise EvidenceError(
                 f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
-                f"data/experiments.json; this row has {sorted(row)}"
+                f"data/experiments.json, and wants finite numbers; this row is {row}"
             )
     if os.environ.get(RECORD_TO):
         path = Path(os.environ[RECORD_TO]) / this_machine().slug / chapter / f"{name}.json"
-        _write(path, chapter, name, declared["version"], plain)
+        _write(path, chapter, name, declared, plain)
 
 
 def recorded(experiment: str, machine: str | None = None) -> Recording | None:
@@ -110,11 +122,12 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
     found = []
     for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
         try:
-            content = read_recording(path, declared["version"])
+            content = read_recording(path, declared["version"], declared["columns"])
         except EvidenceError as problem:
             print(problem)
             continue
-        found.append((bool(content["machine"]["gpus"]), content["date"], content))
+        if content["rows"]:
+            found.append((bool(content["machine"]["gpus"]), content["date"], content))
     if not found:
         return None
     _, _, best = max(found, key=lambda entry: entry[:2])
@@ -129,7 +142,7 @@ def recorded_machines(chapter: str) -> list[str]:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             name, date = content["machine"]["name"], content["date"][:10]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # `recorded` says what is wrong with it where it is used
         newest[name] = max(date, newest.get(name, ""))
     return [f"{name} ({date})" for name, date in sorted(newest.items())]
@@ -137,13 +150,13 @@ def recorded_machines(chapter: str) -> list[str]:
 
 def published(name: str) -> Published:
     """Figures from data/published.json; EvidenceError, with the names there are, for others."""
-    known = json.loads((files.DATA / "published.json").read_text(encoding="utf-8"))
+    known = _data("published.json")
     if name not in known:
         raise EvidenceError(f"No published figures are called {name!r}. There are: {_names(known)}")
     return Published(**known[name])
 
 
-def read_recording(path: Path, version: int) -> dict[str, Any]:
+def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dict[str, Any]:
     """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
     where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
     again = "Remove it, or record it again on that machine with `make record`."
@@ -151,16 +164,34 @@ def read_recording(path: Path, version: int) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
         kept = content.pop("sha256")
         found = content["version"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        digest = _digest(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
-    if kept != _digest(content):
+    if kept != digest:
         raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
     if found != version:
         raise EvidenceError(
             f"{where} was recorded by version {found} of the experiment, and this chapter has "
             f"version {version}: not shown. {again}"
         )
+    if not _is_whole(content, set(columns)):
+        raise EvidenceError(f"{where} lacks what every recording has. {again}")
     return content
+
+
+def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
+    """Machine, date, versions and rows are there, and every row has the experiment's columns."""
+    try:
+        texts = (content["machine"]["name"], content["date"], content["versions"]["torch"])
+        rows = content["rows"]
+        return (
+            all(isinstance(text, str) for text in texts)
+            and isinstance(content["machine"]["gpus"], list)
+            and all(columns <= set(row) for row in rows)
+            and isinstance(rows, list)
+        )
+    except (KeyError, TypeError):
+        return False
 
 
 def _declared(experiment: str) -> tuple[str, str, dict[str, Any]]:
@@ -193,6 +224,10 @@ def _plain(row: Row) -> Row:
     return plain
 
 
+def _is_finite(row: Row) -> bool:
+    return all(math.isfinite(v) for v in row.values() if isinstance(v, float))
+
+
 def _spread_columns(row: Row) -> set[str]:
     return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
 
@@ -200,16 +235,16 @@ def _spread_columns(row: Row) -> set[str]:
 SPREAD = ("_q1", "_q3", "_n")
 
 
-def _write(path: Path, chapter: str, name: str, version: int, rows: list[Row]) -> None:
+def _write(path: Path, chapter: str, name: str, declared: dict[str, Any], rows: list[Row]) -> None:
     content = {
         "chapter": chapter,
         "experiment": name,
-        "version": version,
+        "version": declared["version"],
         "machine": this_machine().as_dict(),
         "versions": this_machine().versions,
         "commit": _commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": rows,
+        "rows": [_in_order(row, declared["columns"]) for row in rows],
     }
     content["sha256"] = _digest(content)
     try:
@@ -221,9 +256,14 @@ def _write(path: Path, chapter: str, name: str, version: int, rows: list[Row]) -
         ) from None
 
 
+def _in_order(row: Row, columns: list[str]) -> Row:
+    """The declared columns first, in their order: figures take the first two."""
+    return {c: row[c] for c in columns} | row
+
+
 def _digest(content: dict[str, Any]) -> str:
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
 
 
 def _commit() -> str | None:

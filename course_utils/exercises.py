@@ -8,10 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 LIMIT_SECONDS = 30
 _tries: Counter[str] = Counter()
+
+
+class _Stopped(BaseException):
+    """What is raised in an answer that runs too long."""
 
 
 class Wrong(Exception):
@@ -72,15 +77,19 @@ def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdi
     outcome: list[Verdict] = []
 
     def judge() -> None:
-        with suppress(SystemExit):
+        with suppress(_Stopped):
             outcome.append(_judge(exercise, answer))
 
     worker = threading.Thread(target=judge, daemon=True, name="checker")
     worker.start()
-    worker.join(limit_seconds)
-    if outcome:
-        return outcome[0]
-    _interrupt(worker)
+    try:
+        worker.join(limit_seconds)
+        done = outcome[:]
+    finally:  # also when the reader interrupts the kernel
+        if not outcome:
+            _interrupt(worker)
+    if done:
+        return done[0]
     return Verdict(False, f"no answer within {limit_seconds:g} s: does it wait for ever?")
 
 
@@ -101,8 +110,8 @@ def is_stub(answer: Any) -> bool:
     """An answer nobody touched: None, `...`, or a function of nothing but a docstring or `...`."""
     if answer is None or answer is ...:
         return True
-    code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
-    if code is None:
+    code = getattr(answer, "__code__", None)
+    if not isinstance(code, CodeType):
         return False
     steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
     return {s.opname for s in steps} <= RETURNS and steps[0].argval is None
@@ -121,11 +130,20 @@ def _judge(exercise: Exercise, answer: Any) -> Verdict:
         return Verdict(True, f"{exercise.name}: right, tested on {exercise.checker(answer)}")
     except Wrong as wrong:
         return Verdict(False, str(wrong), wrong.picture)
-    except Exception as error:
-        return Verdict(False, f"your code raised {type(error).__name__}: {error}{_where(error)}")
+    except _Stopped:
+        raise
+    except BaseException as error:
+        return Verdict(False, f"your code raised {_said(error)}{_where(error)}")
 
 
-def _where(error: Exception) -> str:
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _where(error: BaseException) -> str:
     """The line of the learner's own code that raised, where there is one."""
     steps = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
     own = [
@@ -145,12 +163,12 @@ def _display(picture: Any) -> None:
 
 
 def _interrupt(worker: threading.Thread) -> None:
-    """Raises SystemExit in a thread that runs Python; one that waits is left, as a daemon."""
+    """Stops a thread that runs Python; one that waits is left, as a daemon."""
     import ctypes
 
     if worker.ident is not None:
         target = ctypes.c_ulong(worker.ident)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(SystemExit))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(_Stopped))
 
 
 def _hint(exercise: Exercise, number: int) -> str:

@@ -24,6 +24,7 @@ OTHER_KINDS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
 INK = "#222222"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
+    "text.parse_math": False,
     "axes.titlesize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -71,7 +72,8 @@ def new_figure(title: str, height_inches: float) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=14, fontweight="bold", wrap=True)
+    plain = title.replace("$", r"\$")  # a wrapped title is read as mathematics whatever the style
+    figure.suptitle(plain, x=0.01, ha="left", fontsize=14, fontweight="bold", wrap=True)
     return figure
 
 

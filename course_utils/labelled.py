@@ -30,6 +30,9 @@ class Series:
         plain = {k: v.median if isinstance(v, Measurement) else float(v) for k, v in values.items()}
         return cls(plain, "live", cls._here())
 
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
     @classmethod
     def predicted(cls, values: Mapping[Any, float | Measurement]) -> "Series":
         """What a formula gives: drawn as a dotted line, without a machine."""
@@ -57,9 +60,11 @@ def series(
     unit: str | None = None,
     **where: Any,
 ) -> Series | None:
-    """Two columns of the rows in which `where` holds, as a Series; None without a source."""
+    """Two columns of the rows in which `where` holds, as a Series; None without such rows."""
     if source is None:
         return None
     rows = [row for row in source.rows if all(row.get(k) == v for k, v in where.items())]
+    if not rows:
+        return None
     kind = "recorded" if isinstance(source, Recording) else "published"
     return Series({row[label]: row[value] for row in rows}, kind, source.provenance, unit)

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,12 +32,14 @@ def normalise(path: Path) -> float:
     README. Returns the seconds it took.
     Errors: NotebookError where a cell fails; the file on disk stays as it was.
     """
-    start = time.perf_counter()
+    start, before = time.perf_counter(), path.read_bytes()
     notebook, failed = run(path, stop_at_error=True)
     if failed:
         raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
     tidy(notebook)
-    files.write_whole(path, _as_text(notebook))
+    if path.read_bytes() != before:
+        raise NotebookError(f"{path.name} isn't stored: it was changed meanwhile. Run this again.")
+    files.write_whole(path.resolve(), _as_text(notebook))
     _show_on_the_front_page(notebook)
     return time.perf_counter() - start
 
@@ -49,6 +52,7 @@ def record(path: Path, to: Path) -> list[str]:
     Errors: NotebookError, before anything runs, where `to` can't be written.
     """
     _require_writable(to)
+    this_machine()
     with _environment({evidence.RECORD_TO: str(to.resolve())}):
         notebook, failed = run(path, stop_at_error=False)
     tidy(notebook)
@@ -62,7 +66,15 @@ def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    notebook = nbformat.read(path, as_version=4)
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except OSError:
+        raise
+    except Exception as error:
+        raise NotebookError(
+            f"{path.name} can't be read as a notebook ({type(error).__name__}). "
+            f"Get it back: git checkout {path.name}"
+        ) from None
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,
@@ -74,13 +86,18 @@ def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
     paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
     with _environment({"PYTHONPATH": os.pathsep.join(filter(None, paths))}):
         try:
-            client.execute()
+            client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError:
             pass
         except CellTimeoutError:
             return notebook, [f"a cell ran longer than {CELL_SECONDS} s and was stopped"]
-        except DeadKernelError:
-            return notebook, ["the kernel died: not enough memory?"]
+        except BaseException as error:
+            # nbclient answers Ctrl-C and SIGTERM itself: it ends the kernel, then falls over it.
+            if hasattr(client, "_async_cleanup_kernel_future"):
+                raise KeyboardInterrupt from None
+            if isinstance(error, DeadKernelError):
+                return notebook, ["the kernel died: not enough memory?"]
+            raise
     return notebook, _failures(notebook)
 
 
@@ -131,8 +148,10 @@ def _as_text(notebook: Any) -> str:
 def _show_on_the_front_page(notebook: Any) -> None:
     for cell in notebook.cells:
         if "front-page" in cell.metadata.get("tags", []):
-            (png,) = [o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {})]
-            (files.ROOT / "docs" / f"{cell.id}.png").write_bytes(base64.b64decode(png))
+            for output in cell.outputs:
+                if "image/png" in output.get("data", {}):
+                    png = base64.b64decode(output.data["image/png"])
+                    (files.ROOT / "docs" / f"{cell.id}.png").write_bytes(png)
 
 
 def _failures(notebook: Any) -> list[str]:

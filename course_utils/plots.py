@@ -70,7 +70,7 @@ def compare_lines(
     axes = figure.subplots()
     ends: list[tuple[float, float, str, str]] = []
     for place, (label, values) in enumerate(lines):
-        if values is not None:
+        if values:
             ends.append(_line(axes, label, Series.of(values), place))
     for axis in log:
         low, high = getattr(axes, f"get_{axis}lim")()
@@ -89,7 +89,7 @@ def compare_lines(
     axes.set_ylabel(y_label)
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
-    found = {Series.of(v).provenance for _, v in lines if v is not None} - {""}
+    found = {Series.of(v).provenance for _, v in lines if v} - {""}
     figure.supxlabel("\n".join(sorted(found)), fontsize=9, color="#555555", x=0.01, ha="left")
     return render(figure, title)
 

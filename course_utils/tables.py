@@ -24,7 +24,7 @@ def table(
     """
     from IPython.display import HTML
 
-    columns = list(rows[0])
+    columns = list(rows[0]) if rows else []
     body = "".join(_row([_cell(row.get(c)) for c in columns]) for row in rows)
     for source in elsewhere:
         if source is not None:

@@ -118,3 +118,12 @@ def test_an_older_python_gets_a_sentence_from_the_library_too():
         pytest.skip("no older Python here")
     done = subprocess.run([older, "-m", "course_utils", "doctor"], cwd=ROOT, capture_output=True)
     assert b"needs Python 3.11 or newer" in done.stderr
+
+
+def test_a_folder_that_was_moved_gets_a_new_environment(tmp_path):
+    folder = fake_project(tmp_path)
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "course-stamp").write_text("/elsewhere\nsums")
+    done = setup(folder, PYTHON=sys.executable, PIP_NO_INDEX="1")
+    assert "This folder was moved or copied" in done.stderr
+    assert not (folder / ".venv" / "course-stamp").exists()

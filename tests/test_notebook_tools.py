@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -147,3 +149,60 @@ def test_a_deprecation_warning_fails_a_chapter_in_ci(tmp_path, monkeypatch):
     )
     with pytest.raises(notebooks.NotebookError, match="FutureWarning: old"):
         notebooks.normalise(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"nbformat": 9}'])
+def test_what_is_no_notebook_gets_a_sentence(tmp_path, text):
+    path = tmp_path / "n.ipynb"
+    path.write_text(text)
+    with pytest.raises(notebooks.NotebookError, match="can't be read as a notebook"):
+        notebooks.normalise(path)
+
+
+def test_an_edit_made_while_it_runs_is_not_lost(tmp_path):
+    path = notebook(tmp_path / "n.ipynb", f"open({str(tmp_path / 'n.ipynb')!r}, 'a').write(' ')")
+    with pytest.raises(notebooks.NotebookError, match="it was changed meanwhile"):
+        notebooks.normalise(path)
+
+
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
+def test_normalise_can_be_stopped_and_leaves_no_kernel(tmp_path, signal_name):
+    path = notebook(
+        tmp_path / "n.ipynb",
+        f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))",
+        "import time; time.sleep(60)",
+    )
+    before = path.read_bytes()
+    code = (
+        "import sys, pathlib; from course_utils import __main__ as m, notebooks as n;"
+        "m._chapters = lambda names: [pathlib.Path(names[0])];"
+        "m._normalise = lambda o: n.normalise(m._chapters(o.chapters)[0]) and 0;"
+        f"sys.exit(m.main(['normalise', {str(path)!r}]))"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    time.sleep(0.5)
+    running.send_signal(getattr(signal, signal_name))
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert "Stopped. Nothing half-written is left." in said
+    assert path.read_bytes() == before
+    wait_until(lambda: not is_running(int((tmp_path / "pid").read_text())))
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.1)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] != "Z"

@@ -11,7 +11,12 @@ fits() {
 }
 
 find_python() {
-    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python}; do
+    if [ -n "${PYTHON:-}" ]; then
+        set -- "$PYTHON"
+    else
+        set -- python3 python3.13 python3.12 python3.11 python
+    fi
+    for candidate; do
         if fits "$candidate"; then
             printf '%s' "$candidate"
             return
@@ -27,11 +32,19 @@ find_python() {
     exit 1
 }
 
-if [ -f .venv/course-stamp ] && fits .venv/bin/python &&
-    [ "$(cat .venv/course-stamp)" = "$(cksum requirements.txt pyproject.toml)" ]; then
+stamp() {
+    pwd # a folder that was moved or copied points to the old one
+    cksum requirements.txt pyproject.toml
+}
+
+if [ -f .venv/course-stamp ] && fits .venv/bin/python && [ "$(cat .venv/course-stamp)" = "$(stamp)" ]; then
     exit 0
 fi
 
+if [ -f .venv/course-stamp ] && [ "$(head -n 1 .venv/course-stamp)" != "$(pwd)" ]; then
+    say "This folder was moved or copied: its .venv is made anew"
+    rm -rf .venv
+fi
 if ! fits .venv/bin/python || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     python=$(find_python)
     say "Creating .venv with $("$python" -V)"
@@ -53,4 +66,4 @@ say "Installing the other packages of requirements.txt, at their exact versions"
 pip install --no-deps -r requirements.txt || failed "requirements.txt"
 say "Installing course_utils from this folder"
 pip install --no-deps --no-build-isolation -e . || failed "course_utils"
-cksum requirements.txt pyproject.toml >.venv/course-stamp
+stamp >.venv/course-stamp

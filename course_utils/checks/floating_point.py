@@ -96,7 +96,7 @@ def _sum_of_parts(fmt: Format, n: int) -> float:
 def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
     """On fresh samples of random scale, where E3M2 does badly: close to the best there is."""
     for _ in range(3):
-        scale = 2.0 ** random.choice([-6, -5, -4, -3, 2, 3])
+        scale = 2.0 ** random.choice([-6, -5, -4, 2, 3])
         draw = np.random.default_rng(random.randrange(10**6))
         seen, fresh = (draw.laplace(scale=scale, size=8000) for _ in range(2))
         answer = design(seen.copy())
@@ -109,12 +109,12 @@ def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
             ) from None
         error, given = squared_error(fmt, fresh), squared_error(make(6, 3, 3), fresh)
         best = min(squared_error(make(6, p, b), fresh) for p in range(2, 6) for b in range(-8, 16))
-        if error > 1.4 * best:
+        if error > 2 * best:
             raise Wrong(
                 f"data of scale {scale:g}: precision {precision}, bias {bias} has "
                 f"{error / best:.3g} times the squared error of the best (E3M2: {given / best:.3g})"
             )
-    return "three data sets of other scales: within 1.4 times the best format's squared error"
+    return "three data sets of other scales: within twice the best format's squared error"
 
 
 def squared_error(fmt: Format, x: np.ndarray) -> float:

@@ -69,3 +69,19 @@ def test_a_timing_that_fails_beside_busy_programs_is_left_undecided(own_data, fa
         claim("it is quick", False, timed=Measurement((1.0,), 1, 0.1, "host"))
     with pytest.raises(ClaimError):
         claim("it is quick", False, timed=Measurement((1.0,), 1, None, "host"))
+
+
+@pytest.mark.parametrize("condition", [float("nan"), (False, "message"), "False", [False], None])
+def test_what_is_neither_true_nor_false_is_refused(own_data, fake_machine, condition):
+    fake_machine()
+    with pytest.raises(TypeError, match="a claim's condition is True or False"):
+        claim("it holds", condition)
+
+
+def test_numpys_truth_is_truth(own_data, fake_machine):
+    import numpy as np
+
+    fake_machine()
+    claim("it holds", np.bool_(True))
+    with pytest.raises(ClaimError):
+        claim("it holds", np.array(1) > 2)

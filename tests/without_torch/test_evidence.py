@@ -144,3 +144,54 @@ def test_every_published_figure_has_a_source_and_rows():
     for name in known:
         found = published(name)
         assert found.source and found.what and found.rows
+
+
+def forge(path, change):
+    """A file with another content and the right checksum, as only a program could make it."""
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    change(content)
+    content["sha256"] = evidence._digest(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.pop("rows"),
+        lambda c: c.pop("machine"),
+        lambda c: c["machine"].pop("gpus"),
+        lambda c: c["versions"].pop("torch"),
+        lambda c: c.update(rows=[1, 2]),
+        lambda c: c.update(rows=[{"what": "a"}]),
+        lambda c: c.update(date=7),
+    ],
+)
+def test_a_recording_that_lacks_something_is_passed_over(recording, fake_machine, capsys, change):
+    fake_machine(gpus=1)
+    record("speed", ROWS)
+    forge(the_file(recording), change)
+    assert recorded("speed") is None
+    assert "lacks what every recording has" in capsys.readouterr().out
+
+
+def test_an_experiment_recorded_without_rows_is_as_good_as_none(recording, fake_machine):
+    fake_machine(gpus=1)
+    record("speed", [])
+    assert recorded("speed") is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_finite_number_is_not_recorded(recording, fake_machine, value):
+    fake_machine(gpus=1)
+    with pytest.raises(EvidenceError, match="finite"):
+        record("speed", {"a": value})
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]"], ids=["missing", "cut short", "a list"])
+def test_a_broken_data_file_says_how_to_get_it_back(own_data, text):
+    (own_data / "published.json").unlink()
+    if text:
+        (own_data / "published.json").write_text(text)
+    with pytest.raises(EvidenceError, match=r"git checkout data/published.json"):
+        published("two_devices")

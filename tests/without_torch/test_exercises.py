@@ -86,3 +86,27 @@ def test_an_answer_that_is_no_function_is_wrong():
 def test_an_unknown_exercise_brings_the_known_ones():
     with pytest.raises(LookupError, match=r"No exercise is called 'x.triple'. There are: x.double"):
         check("x.triple", 3)
+
+
+def test_an_answer_that_wants_to_leave_is_wrong_at_once():
+    import sys
+
+    def leave(n):
+        sys.exit()
+
+    def stop(n):
+        raise KeyboardInterrupt
+
+    assert "SystemExit" in grade("x.double", leave).message
+    assert "KeyboardInterrupt" in grade("x.double", stop).message
+
+
+def test_an_answer_that_answers_everything_is_no_stub():
+    class Strange:
+        def __getattr__(self, name):
+            return self
+
+        def __call__(self, n):
+            return 2 * n
+
+    assert grade("x.double", Strange()).passed

@@ -112,3 +112,11 @@ def test_overlap_counts_the_seconds_in_which_both_rows_work():
 def test_a_timeline_without_spans_is_an_error():
     with pytest.raises(ValueError, match="no spans"):
         draw([], "Nothing")
+
+
+def test_a_title_with_dollars_and_an_empty_line_are_drawn(fake_machine):
+    fake_machine()
+    lines = [("a", {1: 1.0, 2: 2.0}), ("empty", {})]
+    compare_lines("$5_{ and $6", lines, x_label="x", y_label="y")
+    assert series(RECORDED, "what", "seconds", n=99) is None
+    assert "<table>" in table("nothing yet", []).data
