@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from course_utils.formats import Format
 
-LONGEST, LARGEST_EXPONENT, DIGITS = 120, 400, 40
+LONGEST, LARGEST_EXPONENT = 120, 400
+ALL_DIGITS, DIGITS = 120, 40
 EXAMPLES = "a number such as 0.1, -3e-5, 1/3, 0x1.8p3, nan or -inf"
 Number = Fraction | float  # a float only where a Fraction can't: NaN, infinities, −0
 
@@ -65,15 +66,15 @@ def _is_odd(number: float) -> bool:
 
 
 def decimal(number: Number) -> str:
-    """All decimal digits where there are at most DIGITS, else the first ones and an ellipsis."""
+    """All decimal digits where they end within ALL_DIGITS, else the first DIGITS and `…`."""
     if isinstance(number, float):
         return str(number)
     context = Context(prec=2000)
     digits = context.divide(Decimal(number.numerator), Decimal(number.denominator))
-    rounded = Context(prec=DIGITS).plus(digits)
-    exact = Fraction(rounded) == number
-    text = f"{rounded.normalize(Context(prec=DIGITS)):f}" if _short(rounded) else f"{rounded:g}"
-    return text if exact else f"{text}…"
+    whole = Context(prec=ALL_DIGITS).plus(digits)
+    exact = Fraction(whole) == number
+    shown = (whole if exact else Context(prec=DIGITS).plus(digits)).normalize(context)
+    return (f"{shown:f}" if _short(shown) else f"{shown:g}") + ("" if exact else "…")
 
 
 def _short(number: Decimal) -> bool:

@@ -255,7 +255,7 @@ def test_ulp_of_nan_and_infinity():
     **named,
 )
 def test_fields_are_sign_exponent_significand(fmt, value, fields):
-    assert tuple(fmt.fields(value)) == fields
+    assert tuple(fmt.bits(value)) == fields
     assert len("".join(fields)) == fmt.k
 
 
