@@ -57,16 +57,6 @@ class Spans(list[Span]):
         return call
 
 
-def overlap_seconds(spans: Iterable[Span], row: str, other: str) -> float:
-    """Seconds in which both rows worked at once."""
-    rows = [sorted((s.start, s.end) for s in spans if s.row == name) for name in (row, other)]
-    return sum(
-        max(0.0, min(end, other_end) - max(start, other_start))
-        for start, end in rows[0]
-        for other_start, other_end in rows[1]
-    )
-
-
 @styled
 def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> Picture:
     """A bar a span, a line a row in the order given (else of their first span); time from 0.

@@ -12,7 +12,7 @@ from course_utils.labelled import Series, series
 from course_utils.measurement import Measurement
 from course_utils.plots import compare_bars, compare_lines
 from course_utils.tables import table
-from course_utils.timeline import Span, Spans, draw, overlap_seconds
+from course_utils.timeline import Span, Spans, draw
 
 RECORDED = Recording(
     [{"what": "run", "seconds": 2.0, "n": 1}, {"what": "copy", "seconds": 3.0, "n": 2}],
@@ -102,11 +102,6 @@ def test_spans_add_themselves_from_any_thread_and_after_an_error():
     spans.timed(lambda: None, "fine", row="b")()
     assert [(s.row, s.label) for s in spans] == [("a", "broken"), ("b", "fine")]
     assert all(s.seconds >= 0 for s in spans)
-
-
-def test_overlap_counts_the_seconds_in_which_both_rows_work():
-    spans = [Span("a", "x", 0, 2), Span("b", "x", 1, 4), Span("a", "x", 3, 5)]
-    assert overlap_seconds(spans, "a", "b") == 2
 
 
 def test_a_timeline_without_spans_is_an_error():
