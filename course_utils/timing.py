@@ -10,6 +10,7 @@ from typing import Any
 from course_utils.measurement import OTHERS_BOUND, Measurement, quartiles
 from course_utils.processors import OthersClock
 
+PATIENCE = 4
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
 
@@ -28,23 +29,24 @@ def measure_rounds(
 
     For things that are compared with each other: one round measures all of them, one after the
     other, so that a slow moment of the machine meets them alike. Rounds in which other programs
-    were busy are dropped as in `measure`, while a third of the rounds remains.
+    were busy are dropped as in `measure`; where fewer than half of `times` were quiet, it goes on
+    for up to PATIENCE times as many, and then keeps them all.
     """
     one_round()
     quiet: list[dict[str, float]] = []
     every: list[dict[str, float]] = []
     total = OthersClock()
-    for _ in range(times):
+    while len(every) < times or (2 * len(quiet) < times and len(every) < PATIENCE * times):
         watch = OthersClock()
         every.append(one_round())
         taken = watch.seconds()
         if taken is None or taken / watch.wall_seconds <= OTHERS_BOUND:
             quiet.append(every[-1])
-    kept = quiet if 3 * len(quiet) >= times else every
+    kept = quiet if 2 * len(quiet) >= times else every
     taken = total.seconds()
     others = None if taken is None else taken / total.wall_seconds
     return {
-        key: Measurement(tuple(found[key] for found in kept), times, others, "host", unit)
+        key: Measurement(tuple(found[key] for found in kept), len(every), others, "host", unit)
         for key in every[0]
     }
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from course_utils import files
+from course_utils.chapter import wait_for_quiet
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -46,8 +47,8 @@ TEXT_OF = """(id) => {
 class Lab:
     """A page in JupyterLab; `requests` are the addresses it asked for."""
 
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address = page, address
+    def __init__(self, page: Any, address: str, starting: list[Any]) -> None:
+        self.page, self.address, self.starting = page, address, starting
         self.requests: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
 
@@ -57,6 +58,8 @@ class Lab:
         self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
         self.page.evaluate(READY, name)
         self.page.wait_for_function(IDLE, timeout=60_000)
+        for lock in self.starting:
+            lock.close()
 
     def run_all(self) -> None:
         """Runs every cell; JupyterLab's command ends when the last one has."""
@@ -80,12 +83,16 @@ class Lab:
 def lab(tmp_path: Path) -> Iterator[Lab]:
     from playwright.sync_api import sync_playwright
 
+    starting = wait_for_quiet(alone=False)  # a browser's start disturbs whoever times something
     with _server(tmp_path) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
-            yield Lab(browser.new_page(viewport={"width": 1400, "height": 1000}), address)
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            yield Lab(page, address, starting)
         finally:
             browser.close()
+            for lock in starting:
+                lock.close()
 
 
 class _server:

@@ -114,16 +114,26 @@ def test_garbage_collection_is_off_while_measuring_and_back_on_after():
     assert not seen[-1] and gc.isenabled()
 
 
-def test_rounds_measure_all_their_keys_together():
+def test_rounds_measure_all_their_keys_together(monkeypatch):
     calls = []
 
     def one_round():
         calls.append(1)
         return {"a": float(len(calls)), "b": 2.0 * len(calls)}
 
+    monkeypatch.setattr(timing, "OthersClock", Quiet)
     found = measure_rounds(one_round, times=3)
     assert len(calls) == 4  # the first warms up
     assert found["b"].median == 2 * found["a"].median
+
+
+def test_rounds_wait_for_quiet_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(timing, "OthersClock", Busy)
+    some = measure_rounds(lambda: {"a": 1.0}, times=4)["a"]
+    assert 2 <= some.n < some.offered
+    monkeypatch.setattr(timing, "OthersClock", AlwaysBusy)
+    none = measure_rounds(lambda: {"a": 1.0}, times=4)["a"]
+    assert none.n == none.offered == 4 * timing.PATIENCE
 
 
 def test_a_clock_that_does_not_exist_is_refused():
