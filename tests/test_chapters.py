@@ -118,6 +118,11 @@ def test_no_stored_output_warns(path):
 
 
 @by_name
+def test_the_stored_run_was_made_on_a_quiet_machine(path):
+    assert "not decided" not in path.read_text(encoding="utf-8")
+
+
+@by_name
 def test_live_numbers_with_a_unit_carry_their_mark(path):
     """In printed text, a number with a unit of time is measured, so it needs its ≈."""
     for cell in cells(path):
