@@ -1,0 +1,157 @@
+"""Ranks played by threads of one process, for algorithms that are to be checked or watched.
+
+A message is handed over when both sides are there, as MPI_Ssend does it, so an order of sends and
+receives that can deadlock does so every time, and is noticed at once.
+"""
+
+import ctypes
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Deadlock(Exception):
+    """Every rank waits for another; the message says who for whom."""
+
+
+class _Message:
+    def __init__(self, x: "torch.Tensor") -> None:
+        self.x, self.taken = x.clone(), False
+
+
+class SimulatedNet:
+    """One rank's side of a simulated net; see `collectives.Net`.
+
+    `before_step(net)` is called before each step, for those who want to watch.
+    """
+
+    def __init__(self, rank: int, room: "_Room", before_step: "Callable[[SimulatedNet], None]"):
+        self.rank, self.n, self._room = rank, room.n, room
+        self.steps = self.sent_bytes = 0
+        self._before_step = before_step
+
+    def send(self, x: "torch.Tensor", to: int) -> None:
+        self._step()
+        message = self._post(x, to)
+        self._room.wait(self.rank, lambda: message.taken, f"to send to {to}")
+
+    def receive(self, into: "torch.Tensor", source: int) -> None:
+        self._step()
+        self._take(into, source)
+
+    def exchange(self, x: "torch.Tensor", to: int, into: "torch.Tensor", source: int) -> None:
+        self._step()
+        message = self._post(x, to)
+        self._take(into, source)
+        self._room.wait(self.rank, lambda: message.taken, f"to send to {to}")
+
+    def _step(self) -> None:
+        self._before_step(self)
+        self.steps += 1
+
+    def _post(self, x: "torch.Tensor", to: int) -> _Message:
+        self._check(to)
+        message = _Message(x)
+        self.sent_bytes += x.nbytes
+        with self._room.changed:
+            self._room.posted[self.rank, to].append(message)
+            self._room.changed.notify_all()
+        return message
+
+    def _take(self, into: "torch.Tensor", source: int) -> None:
+        self._check(source)
+        queue = self._room.posted[source, self.rank]
+        self._room.wait(self.rank, lambda: bool(queue), f"to receive from {source}")
+        with self._room.changed:
+            message = queue.popleft()
+            if message.x.shape != into.shape:
+                sizes = f"{list(message.x.shape)} into {list(into.shape)}"
+                raise ValueError(f"rank {self.rank} receives {sizes} from rank {source}")
+            into.copy_(message.x)
+            message.taken = True
+            self._room.changed.notify_all()
+
+    def _check(self, other: int) -> None:
+        if not 0 <= other < self.n or other == self.rank:
+            raise ValueError(f"rank {self.rank} of {self.n} can't talk to rank {other}")
+
+
+class _Room:
+    """What the threads share: the messages on their way, and who waits for what."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.left = n, set[int]()
+        self.changed = threading.Condition()
+        self.posted: dict[tuple[int, int], deque[_Message]] = defaultdict(deque)
+        self.waiting: dict[int, tuple[Callable[[], bool], str]] = {}
+        self.over = ""
+
+    def wait(self, rank: int, ready: Callable[[], bool], why: str) -> None:
+        with self.changed:
+            self.waiting[rank] = ready, why
+            self.look()
+            self.changed.wait_for(lambda: self.over or ready())
+            del self.waiting[rank]
+            if self.over and not ready():
+                raise Deadlock(self.over)
+
+    def leave(self, rank: int) -> None:
+        """A rank is done, or failed: who waits for it now waits in vain."""
+        with self.changed:
+            self.left.add(rank)
+            self.look()
+            self.changed.notify_all()
+
+    def empty(self, seconds: float) -> bool:
+        """Whether all have left, within that time."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.left) == self.n, seconds)
+
+    def look(self) -> None:
+        """Ends it where all that are left wait, and none of them can go on."""
+        stuck = len(self.waiting) == self.n - len(self.left)
+        if self.waiting and stuck and not any(ready() for ready, _ in self.waiting.values()):
+            who = "; ".join(f"rank {r} waits {why}" for r, (_, why) in sorted(self.waiting.items()))
+            self.over = self.over or f"deadlock: {who}"
+            self.changed.notify_all()
+
+
+def simulate(
+    n: int,
+    work: Callable[[SimulatedNet], Any],
+    before_step: Callable[[SimulatedNet], None] = lambda net: None,
+) -> tuple[list[Any], list[SimulatedNet]]:
+    """Runs `work(net)` on `n` ranks at once: what each returned, and their nets with the counts.
+
+    Errors: the first error that a rank raised, Deadlock only where nothing else went wrong.
+    """
+    room = _Room(n)
+    nets = [SimulatedNet(rank, room, before_step) for rank in range(n)]
+    results: list[Any] = [None] * n
+    errors: list[BaseException] = []
+
+    def play(net: SimulatedNet) -> None:
+        try:
+            results[net.rank] = work(net)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            room.leave(net.rank)
+
+    threads = [threading.Thread(target=play, args=(net,), daemon=True) for net in nets]
+    for thread in threads:
+        thread.start()
+    try:
+        while not room.empty(0.1):
+            pass
+    finally:  # whoever is interrupted here leaves no rank that runs for ever
+        for rank in set(range(n)) - room.left:
+            ident = ctypes.c_ulong(threads[rank].ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
+    if errors:
+        raise next((e for e in errors if not isinstance(e, Deadlock)), errors[0])
+    return results, nets
