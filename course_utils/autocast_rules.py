@@ -1,0 +1,92 @@
+"""Which dtype comes out of an operator under CUDA's autocast, on a machine without CUDA.
+
+Autocast is a layer of the dispatcher: it casts an operator's arguments by the device's list before
+the operator runs (torch: aten/src/ATen/autocast_mode.h). Fake tensors have a device, dtype and
+shape and no data, so they pass that layer and come out with the dtype that real ones would have.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+MATRIX, IMAGE, KERNELS = (8, 8), (2, 4, 8, 8), (4, 4, 3, 3)
+OPERATORS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
+    "linear": (F.linear, (MATRIX, MATRIX)),
+    "conv2d": (F.conv2d, (IMAGE, KERNELS)),
+    "attention": (F.scaled_dot_product_attention, (IMAGE, IMAGE, IMAGE)),
+    "x + x": (torch.add, (MATRIX, MATRIX)),
+    "relu": (F.relu, (MATRIX,)),
+    "gelu": (F.gelu, (MATRIX,)),
+    "mean": (torch.mean, (MATRIX,)),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), (IMAGE,)),
+    "softmax": (lambda x: F.softmax(x, -1), (MATRIX,)),
+    "log_softmax": (lambda x: F.log_softmax(x, -1), (MATRIX,)),
+    "layer_norm": (lambda x: F.layer_norm(x, MATRIX[1:]), (MATRIX,)),
+    "rms_norm": (lambda x: F.rms_norm(x, MATRIX[1:]), (MATRIX,)),
+    "group_norm": (lambda x: F.group_norm(x, 2), (IMAGE,)),
+    "exp": (torch.exp, (MATRIX,)),
+    "sum": (torch.sum, (MATRIX,)),
+    "pow": (lambda x: torch.pow(x, 2), (MATRIX,)),
+    "cross_entropy": (F.cross_entropy, (MATRIX, MATRIX)),
+    "binary_cross_entropy": (F.binary_cross_entropy, (MATRIX, MATRIX)),
+}
+
+
+def inputs_of(
+    name: str, dtype: torch.dtype, device: torch.device | str = "cpu"
+) -> tuple[Tensor, ...]:
+    """Random inputs, from 0 to 1, for one of OPERATORS; LookupError, with their names, else."""
+    if name not in OPERATORS:
+        raise LookupError(f"no operator {name!r}; there are {', '.join(OPERATORS)}")
+    return tuple(torch.rand(shape, device=device, dtype=dtype) for shape in OPERATORS[name][1])
+
+
+def dtype_by_rules(
+    op: Callable[..., Tensor],
+    *arguments: Tensor,
+    device_type: str = "cuda",
+    dtype: torch.dtype = torch.bfloat16,
+) -> torch.dtype | str:
+    """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
+
+    The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
+    (binary_cross_entropy on CUDA), the answer is "error". Errors: RuntimeError where this torch
+    has no longer the private parts this needs, or an operator has no fake version.
+    """
+    try:
+        from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    except ImportError as error:
+        raise RuntimeError(
+            f"fake tensors have moved in torch {torch.__version__}: mend course_utils/"
+            "autocast_rules.py, or measure on a GPU"
+        ) from error
+    mode = FakeTensorMode()
+    with mode:
+        meta = [torch.empty(a.shape, dtype=a.dtype, device="meta") for a in arguments]
+        fake = [FakeTensor(mode, m, torch.device(device_type)) for m in meta]
+        with _switched_on(device_type, dtype):
+            try:
+                return op(*fake).dtype
+            except RuntimeError as error:
+                if "unsafe to autocast" in str(error):
+                    return "error"
+                raise RuntimeError(f"{op} on a fake {device_type} tensor: {error}") from error
+
+
+@contextmanager
+def _switched_on(device_type: str, dtype: torch.dtype) -> Iterator[None]:
+    """Autocast by its switches alone: `torch.amp.autocast("cuda")` would want a CUDA device."""
+    before = torch.is_autocast_enabled(device_type), torch.get_autocast_dtype(device_type)
+    torch.set_autocast_enabled(device_type, True)
+    torch.set_autocast_dtype(device_type, dtype)
+    torch.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+        torch.set_autocast_enabled(device_type, before[0])
+        torch.set_autocast_dtype(device_type, before[1])

@@ -1,0 +1,128 @@
+"""Precision recipes: their errors, their optimiser beside others', and that they learn alike."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils import recipes
+from course_utils.addition import Addition, answer_loss, exact_match
+from course_utils.gpt import GPT, GPTConfig
+from course_utils.products import product
+
+
+def test_a_name_that_is_no_recipe_says_which_there_are():
+    with pytest.raises(ValueError, match=r"'BF16'; there are 'FP32', 'AMP BF16'"):
+        recipes.recipe("BF16")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int8])
+def test_autocast_to_what_no_device_can_do_is_an_error_not_a_warning(dtype):
+    with pytest.raises(ValueError, match="torch would warn"):
+        recipes.autocast("cpu", dtype)
+
+
+def test_autocast_is_off_without_a_dtype():
+    with recipes.autocast("cpu", None):
+        assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype is torch.float32
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])
+def test_a_scale_that_can_never_step_is_refused(scale):
+    with pytest.raises(ValueError, match="positive and finite"):
+        recipes.grad_scaler("cpu", scale)
+
+
+def test_an_infinite_scale_never_steps_which_is_why():
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=math.inf)
+    for _ in range(3):
+        scaler.scale(weight.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert torch.equal(weight, torch.ones(3)) and scaler.get_scale() == math.inf
+
+
+def far_from(exact, weight):
+    return (weight.detach().double() - exact).abs().max().item()
+
+
+def adams(lr, steps=400):
+    """One weight vector near 1 under Adam in float64, BF16, BF16 + Kahan, and optimi's Kahan."""
+    import optimi
+
+    torch.manual_seed(0)
+    start = 1 + torch.rand(32).bfloat16()
+    slopes = torch.randn(steps, 32) + 1
+    made = {
+        "exact": lambda p: torch.optim.Adam(p, lr=lr, betas=(0.9, 0.98), eps=1e-6),
+        "plain": lambda p: torch.optim.Adam(p, lr=lr, betas=(0.9, 0.98), eps=1e-6),
+        "kahan": lambda p: recipes.KahanAdam(p, lr=lr, betas=(0.9, 0.98), eps=1e-6),
+        "optimi": lambda p: optimi.Adam(p, lr=lr, betas=(0.9, 0.98), eps=1e-6, kahan_sum=True),
+    }
+    found = {}
+    for name, make in made.items():
+        weight = nn.Parameter(start.double() if name == "exact" else start.clone())
+        optimizer = make([weight])
+        for slope in slopes:
+            weight.grad = slope.to(weight.dtype)
+            optimizer.step()
+        found[name] = weight.detach()
+    return found
+
+
+def test_kahans_adam_follows_float64_where_plain_bf16_stands_still_and_as_optimis_does():
+    found = adams(lr=1e-4)
+    exact = found.pop("exact")
+    error = {name: far_from(exact, weight) for name, weight in found.items()}
+    assert error["plain"] > 0.02  # it never moved: 400 steps of 1e-4
+    assert error["kahan"] < 2**-7 and error["optimi"] < 2**-7
+    assert (found["kahan"] - found["optimi"]).abs().max() <= 2**-7  # one step of BF16 above 1
+
+
+def test_kahans_adam_keeps_ten_bytes_a_parameter_and_refuses_weight_decay():
+    weight = nn.Parameter(torch.ones(1000, dtype=torch.bfloat16))
+    weight.grad = torch.ones_like(weight)
+    optimizer = recipes.KahanAdam([weight])
+    optimizer.step()
+    kept = sum(s.nbytes for s in optimizer.state[weight].values() if s.numel() > 1)
+    assert kept + weight.nbytes + weight.grad.nbytes == 10 * 1000
+    with pytest.raises(ValueError, match="weight decay"):
+        recipes.KahanAdam([weight], weight_decay=0.1)
+
+
+def learns(recipe, seed):
+    """Chapter 7's training, as on its page: 500 steps of 96 lines."""
+    torch.manual_seed(seed)
+    data = Addition(reverse=True)
+    model = GPT(GPTConfig(13, 9, 1, 4, 32)).to(recipe.weights)
+    optimizer = recipe.optimizer(model.parameters(), lr=8e-3, betas=(0.9, 0.98))
+    for step, lines in zip(range(500), data.batches(96, seed), strict=False):
+        optimizer.param_groups[0]["lr"] = 8e-3 * min((step + 1) / 20, 1, 2 - 2 * step / 500)
+        with recipes.autocast("cpu", recipe.autocast):
+            loss = answer_loss(model, lines)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return exact_match(model, data.held_out)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_mixed_precision_ends_within_three_percent_of_fp32(seed):
+    fp32, mixed = (learns(recipes.RECIPES[name], seed) for name in ("FP32", "AMP BF16"))
+    assert fp32 > 0.97 and abs(mixed - fp32) < 0.03
+
+
+def test_a_product_is_that_of_its_rounded_inputs():
+    for name, dtype in (("FP32", torch.float32), ("BF16", torch.bfloat16)):
+        multiply = product(name, 16)
+        want = multiply.a.to(dtype).double() @ multiply.b.to(dtype).double()
+        torch.testing.assert_close(multiply().double(), want, rtol=2**-7, atol=2**-5)
+
+
+@pytest.mark.parametrize("name, why", [("FP12", "there are FP32"), ("TF32", "want a CUDA GPU")])
+def test_a_product_that_cannot_be_says_why(name, why):
+    with pytest.raises(ValueError, match=why):
+        product(name, 16)
