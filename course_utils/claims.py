@@ -1,7 +1,8 @@
 """`claim`: a sentence of the course that fails where it isn't so."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from course_utils import evidence
@@ -44,6 +45,20 @@ def claim(
     if not holds:
         raise ClaimError(f"✗ {text}{shown}")
     print(f"✓ {text}{shown}")
+
+
+@contextmanager
+def refuses(text: str, *errors: type[Exception]) -> Iterator[None]:
+    """The claim that the block ends in one of these errors, which is printed and goes no further.
+
+    Another error goes on as it is; a block that ends well is a ClaimError.
+    """
+    try:
+        yield
+    except errors as error:
+        claim(text, True, got=f"{type(error).__name__}: {error}")
+    else:
+        claim(text, False, got="no error")
 
 
 def _truth(found: Any) -> bool:

@@ -106,9 +106,14 @@ def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
                 f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
                 f"data/experiments.json, and wants finite numbers; this row is {row}"
             )
-    if os.environ.get(RECORD_TO):
-        path = Path(os.environ[RECORD_TO]) / this_machine().slug / chapter / f"{name}.json"
-        _write(path, chapter, name, declared, plain)
+    folder = recording_folder()
+    if folder is not None:
+        _write(folder / chapter / f"{name}.json", chapter, name, declared, plain)
+
+
+def recording_folder() -> Path | None:
+    """Where this machine's recordings go while `make record` runs; None at other times."""
+    return Path(os.environ[RECORD_TO]) / this_machine().slug if os.environ.get(RECORD_TO) else None
 
 
 def recorded(experiment: str, machine: str | None = None) -> Recording | None:

@@ -118,7 +118,13 @@ def is_stub(answer: Any) -> bool:
 
 
 RETURNS = {"LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
-ROOMS = ("async_execution", "floating_point")
+ROOMS = (
+    "async_execution",
+    "floating_point",
+    "mixed_precision",
+    "memory_snapshots",
+    "collectives",
+)
 
 
 def _exercises(room: str) -> tuple[Exercise, ...]:

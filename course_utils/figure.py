@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colour-blind safe palette; the first two mean live and recorded in every chapter.
 COLOURS = {"live": "#0072B2", "recorded": "#D55E00", "published": "#6B6B6B"}
+EXACT = "#009E73"  # bars of what holds on every machine
 MARKS = {"live": "o", "recorded": "s", "published": "D"}
 # Kinds of work in a timeline, in none of the two colours above; waiting is always grey.
 KINDS = {
@@ -20,7 +21,7 @@ KINDS = {
     "wait": "#D9D9D9",
     "return": "#56B4E9",
 }
-OTHER_KINDS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
+OTHER_KINDS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73", "#7B5EA7", "#8C6D31")
 INK = "#222222"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
@@ -94,3 +95,30 @@ def axis_unit(largest: float, unit: str) -> tuple[float, str]:
         if largest >= scale:
             return scale, name
     return 1e-9, "nanoseconds"
+
+
+def shade(colour: str, place: int, count: int) -> str:
+    """One of `count` shades of a colour, dark to light; the colour itself for fewer than 3."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    if count < 3:
+        return colour
+    share = 1.1 * (place % count) / (count - 1) - 0.5  # below 0 towards black, above towards white
+    end = 0.0 if share < 0 else 1.0
+    red, green, blue = (c + (end - c) * abs(share) for c in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def tick(value: float, label: str = "") -> str:
+    """A number at an axis as people write it: 1,500, 2 M, 0.01, 10⁻⁶; seconds with their unit."""
+    from matplotlib.ticker import EngFormatter
+
+    if label == "seconds":
+        return EngFormatter(unit="s")(value)
+    if abs(value) >= 100_000:
+        return EngFormatter()(value)
+    if 0 < value < 1e-3 and f"{value:.0e}" == f"{value:e}".replace(".000000", ""):
+        digits, exponent = f"{value:.0e}".split("e")
+        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"10{power}" if digits == "1" else f"{digits}·10{power}"
+    return f"{value:,.6g}"

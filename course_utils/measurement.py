@@ -67,7 +67,7 @@ def format_seconds(seconds: "float | Measurement") -> str:
 def format_ratio(ratio: "float | Measurement") -> str:
     """`≈ 1.23`: a measured number without a unit."""
     value = ratio.median if isinstance(ratio, Measurement) else ratio
-    return f"≈ {value:.3g}"
+    return f"≈ {value:,.0f}" if abs(value) >= 1000 else f"≈ {value:.3g}"
 
 
 def quartiles(values: Sequence[float]) -> list[float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.evidence import Published, Recording
 from course_utils.figure import (
     COLOURS,
+    EXACT,
     INK,
     MARKS,
     OTHER_KINDS,
@@ -15,7 +16,9 @@ from course_utils.figure import (
     axis_unit,
     new_figure,
     render,
+    shade,
     styled,
+    tick,
 )
 from course_utils.labelled import Series, Values
 from course_utils.measurement import format_ratio, format_seconds
@@ -57,34 +60,34 @@ def compare_lines(
     x_label: str,
     y_label: str,
     log: str = "",
+    steps: bool = False,
 ) -> Picture:
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
     A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
-    squares, published ones dotted with diamonds. Predictions and exact values come as
+    squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
+    `steps` a value holds until the next. Predictions and exact values come as
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each).
     """
-    from matplotlib.ticker import EngFormatter, LogLocator
+    from matplotlib.ticker import LogLocator
 
     figure = new_figure(title, 4.6)
     axes = figure.subplots()
     ends: list[tuple[float, float, str, str]] = []
-    for place, (label, values) in enumerate(lines):
-        if values:
-            ends.append(_line(axes, label, Series.of(values), place))
+    shown = [(label, Series.of(values)) for label, values in lines if values]
+    for place, (label, one) in enumerate(shown):
+        like = [other for _, other in shown if other.kind == one.kind]
+        ends.append(_line(axes, label, one, place, len(like), steps))
     for axis in log:
-        low, high = getattr(axes, f"get_{axis}lim")()
-        few = axis == "x" and high < 1000 * max(low, 1)
+        data = [v for _, one in shown for v in (one.values if axis == "x" else one.values.values())]
+        few = axis == "x" and max(data) < 1000 * min(data)
         getattr(axes, f"set_{axis}scale")("log", base=2 if few else 10)
         getattr(axes, f"{axis}axis").set_minor_formatter("")
         low, high = getattr(axes, f"get_{axis}lim")()
         if not few and high < 300 * low:
             getattr(axes, f"{axis}axis").set_major_locator(LogLocator(subs=(1, 2, 5)))
-    for axis, text in (("x", x_label), ("y", y_label)):
-        unit = "s" if text == "seconds" else ""
-        eng = EngFormatter(unit=unit)
-        plain = eng if unit else lambda x, _at, eng=eng: eng(x) if abs(x) >= 1 else f"{x:g}"
-        getattr(axes, f"{axis}axis").set_major_formatter(plain)
+    axes.xaxis.set_major_formatter(lambda x, _at: tick(x, x_label))
+    axes.yaxis.set_major_formatter(lambda y, _at: tick(y, y_label))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.grid(True)
@@ -114,7 +117,7 @@ def number_lines(
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
-    values, colour = list(one.values.values()), COLOURS.get(one.kind, OTHER_KINDS[-1])
+    values, colour = list(one.values.values()), COLOURS.get(one.kind, EXACT)
     largest = max([*values, line[0] if line else 0])
     scale, unit_name = axis_unit(largest, unit)
     scaled = [v / scale for v in values]
@@ -138,12 +141,18 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
         )  # fmt: skip
 
 
-def _line(axes: "Axes", label: str, one: Series, place: int) -> tuple[float, float, str, str]:
+def _line(
+    axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
+) -> tuple[float, float, str, str]:
     other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
-    colour = COLOURS.get(one.kind, other)
+    colour = shade(COLOURS[one.kind], place, alike) if one.kind in COLOURS else other
     style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
-    axes.plot(x, y, color=colour, linestyle=style, marker=MARKS.get(one.kind, ""))
+    mark = MARKS.get(one.kind, "") if len(x) <= 20 else ""
+    axes.plot(
+        x, y, color=colour, linestyle=style, marker=mark,
+        drawstyle="steps-post" if steps else "default",
+    )  # fmt: skip
     return x[-1], y[-1], label, colour
 
 

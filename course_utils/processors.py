@@ -5,29 +5,43 @@ import time
 from pathlib import Path
 
 STAT = Path("/proc/stat")
+ours: set[int] = set()  # pids of processes that work for this one: its ranks
 
 
 class OthersClock:
     """Processor seconds that programs other than this process took since its creation.
 
-    (busy time of all processors, from /proc/stat) − (this process's user and system time).
-    Child processes that still run count as others. On a system without /proc/stat, `seconds`
-    is None: nobody can know. Source of the fields: proc_stat(5).
+    (busy time of all processors, from /proc/stat) − (user and system time of this process and of
+    those in `ours`). Child processes that still run count as others. On a system without
+    /proc/stat, `seconds` is None: nobody can know. Source of the fields: proc_stat(5).
     """
 
     def __init__(self) -> None:
         self._wall = time.perf_counter()
         self._busy = busy_seconds()
-        self._own = time.process_time()
+        self._own = own_seconds()
         self.wall_seconds = 0.0
 
     def seconds(self) -> float | None:
         """What others took so far, never below 0; sets `wall_seconds` to the time gone by."""
-        busy, own = busy_seconds(), time.process_time()
+        busy, own = busy_seconds(), own_seconds()
         self.wall_seconds = max(time.perf_counter() - self._wall, 1e-9)
         if busy is None or self._busy is None:
             return None
         return max(0.0, (busy - self._busy) - (own - self._own))
+
+
+def own_seconds() -> float:
+    """Processor seconds of this process, and of those in `ours` that still run."""
+    return time.process_time() + sum(map(_used_by, ours))
+
+
+def _used_by(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def busy_seconds() -> float | None:

@@ -20,11 +20,13 @@ def table(
     """Live rows as a table, its columns the first row's keys; below, the rows of other evidence.
 
     A Measurement shows its median, with ≈; what isn't there, a dash. Columns whose name ends in
-    `seconds` are written with a unit; recorded columns that the live rows lack are left out.
+    `seconds` are written with a unit; recorded columns that the live rows lack are left out. With
+    no row from anywhere the table says so.
     """
     from IPython.display import HTML
 
-    columns = list(rows[0]) if rows else []
+    found = next((r for r in (rows, *(e.rows for e in elsewhere if e)) if r), [])
+    columns = list(found[0]) if found else ["neither measured here nor recorded yet"]
     body = "".join(_row([_cell(row.get(c)) for c in columns]) for row in rows)
     for source in elsewhere:
         if source is not None:

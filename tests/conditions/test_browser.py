@@ -64,3 +64,19 @@ def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):  # noq
         lab.page.wait_for_timeout(1500)
         explorer.screenshot(path=folder / f"bit_explorer_{theme[-5:].strip().lower()}.png")
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
+
+
+@needs_browser
+def test_the_bytes_of_chapter_7_move_with_batch_and_width(lab: Lab):  # noqa: F811
+    lab.open("07_mixed_precision.ipynb")
+    lab.run_all()
+    cell = lab.show("widget")
+    cell.get_by_text("they cross near").first.wait_for(timeout=90_000)
+    cell.get_by_text("AMP holds less").first.wait_for(timeout=20_000)
+    before = cell.locator("img").get_attribute("src")
+    cell.locator(".noUi-handle").nth(1).focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("ArrowRight")
+    cell.get_by_text("AMP holds more").first.wait_for(timeout=30_000)
+    assert cell.locator("img").get_attribute("src") != before
+    lab.page.screenshot(path=files.ROOT / "build" / "chapter_07_in_jupyterlab.png")

@@ -1,0 +1,72 @@
+"""Snapshots without a GPU: real code, its storages counted, the course's allocator under them.
+
+What is real: every tensor that the code makes and drops, in order, with its size and the lines
+that asked for it. What is made: addresses and segments, by `course_utils.allocator`'s rules; a
+"time" that counts events. The file has torch's own schema, and says that it was made.
+"""
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_utils import files, memory
+from course_utils.allocator import Block, CachingAllocator
+from course_utils.memory_history import History, history
+from course_utils.recorder import Recorder
+from course_utils.snapshot import load
+
+FOLDER = files.DATA / "snapshots"
+
+
+def made(run: Callable[[], Any], device: str | None = None) -> dict[str, Any]:
+    """What `torch.cuda.memory._snapshot` would give for `run()`, by the course's allocator.
+
+    Storages of `device` (a type) are counted, all without one. `category` of an event is the kind
+    (`memory.KINDS`) of the storage.
+    """
+    with memory.count(device=device, frames=True) as counted:
+        alive = run()
+    del alive
+    return of_storages(counted.storages)
+
+
+def of_storages(storages: list[memory.Storage]) -> dict[str, Any]:
+    """A snapshot of storages counted elsewhere, allocated and freed in their order."""
+    recorder = Recorder(CachingAllocator())
+    events: list[tuple[int, int, memory.Storage]] = []
+    for place, storage in enumerate(storages):
+        if storage.n_bytes:
+            events.append((storage.born, place, storage))
+            if storage.died is not None:
+                events.append((storage.died, -1, storage))
+    blocks: dict[int, Block] = {}
+    for _, place, storage in sorted(events, key=lambda event: event[:2]):
+        if place < 0:
+            recorder.free(blocks.pop(id(storage)))
+        else:
+            frames = [frame._asdict() for frame in storage.frames]
+            blocks[id(storage)] = recorder.malloc(storage.n_bytes, frames=frames)
+            recorder.events[-1]["category"] = storage.kind or "temporary"
+    found = recorder.snapshot()
+    found["user_metadata"] = f"made without a GPU by course_utils, torch {torch.__version__}"
+    return found
+
+
+def history_of(run: Callable[[], Any]) -> History:
+    """The history of `run()`, made and read as a file would be."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.pickle"
+        write(made(run), path)
+        return history(load(path))
+
+
+def write(snapshot: dict[str, Any], path: Path) -> None:
+    """Pickles a snapshot, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".part")
+    temporary.write_bytes(pickle.dumps(snapshot, protocol=4))
+    temporary.replace(path)

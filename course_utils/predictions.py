@@ -1,0 +1,87 @@
+"""Predictions kept in a file, since those of BERT-Large take seconds each.
+
+`python -m course_utils predict` writes data/predicted/peak_by_model.json anew; a test predicts
+some of its rows again and compares.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from course_utils import files
+
+FILE = files.DATA / "predicted" / "peak_by_model.json"
+STEPS = 3
+HOPPER, AMPERE = (9, 0), (8, 6)
+SCENARIO = ("model", "precision", "batch", "accumulate", "checkpointing", "optimizer", "capability")
+Row = dict[str, Any]
+
+
+def predicted(path: Path = FILE, **where: Any) -> list[Row]:
+    """The kept rows whose columns have these values; bytes in the columns that say so.
+
+    `model`, `precision`, `batch`, `accumulate`, `checkpointing` and `optimizer` are those of
+    `training_steps.TrainingStep`, `capability` is the GPU's compute capability as [major, minor],
+    `parts_bytes` is `peak_allocated_bytes` by kind, in phase `phase`.
+    Errors: OSError without the file; LookupError for a column that there isn't, or without a row.
+    """
+    rows = read(path)["rows"]
+    unknown = where.keys() - rows[0].keys()
+    if unknown:
+        raise LookupError(f"no column {min(unknown)!r}; there are {', '.join(rows[0])}")
+    found = [row for row in rows if all(row[name] == value for name, value in where.items())]
+    if not found:
+        raise LookupError(f"nothing was predicted for {where}")
+    return found
+
+
+def provenance(path: Path = FILE) -> str:
+    """With what and when the rows were made, in one line."""
+    kept = read(path)
+    return f"predicted with torch {kept['torch']}, {kept['date'][:10]}, {kept['steps']} steps"
+
+
+def read(path: Path = FILE) -> dict[str, Any]:
+    """The whole file. Errors: OSError where it can't be read; ValueError where it is no JSON."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def store(path: Path = FILE) -> Path:
+    """Predicts every row and writes them: about 3 minutes and 0.5 GB."""
+    import torch
+
+    from course_utils.training_steps import all_steps, mystery_steps
+
+    rows = [predict_row(step, HOPPER) for step in all_steps()]
+    rows += [predict_row(step, AMPERE) for step in mystery_steps()]
+    content = {
+        "torch": torch.__version__.partition("+")[0],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "steps": STEPS,
+        "rows": rows,
+    }
+    files.write_whole(path, _text(content))
+    return path
+
+
+def predict_row(step: Any, capability: tuple[int, int]) -> Row:
+    """One row: `step`, a TrainingStep, on a GPU of that compute capability."""
+    from course_utils.predict import predict
+
+    found = predict(step.build, STEPS, capability)
+    scenario = {name: getattr(step, name) for name in SCENARIO[:-1]}
+    return scenario | {
+        "capability": list(capability),
+        "peak_allocated_bytes": found.peak_allocated,
+        "peak_reserved_bytes": found.peak_reserved,
+        "phase": found.moment.phase,
+        "parts_bytes": found.parts,
+    }
+
+
+def _text(content: dict[str, Any]) -> str:
+    """JSON with a line for each row, so that a change is seen as one."""
+    rows = ",\n  ".join(json.dumps(row) for row in content["rows"])
+    head = json.dumps({k: v for k, v in content.items() if k != "rows"}, indent=1)
+    return f'{head.removesuffix("}").rstrip()},\n "rows": [\n  {rows}\n ]\n}}\n'
