@@ -20,11 +20,13 @@ _ROOM_OF = {
     "recorded": "evidence",
     "published": "evidence",
     "claim": "claims",
+    "refuses": "claims",
     "check": "exercises",
     "hint": "exercises",
     "compare_bars": "plots",
     "compare_lines": "plots",
     "number_lines": "plots",
+    "stacked_bytes": "byte_bars",
     "table": "tables",
     "Series": "labelled",
     "series": "labelled",
@@ -44,6 +46,11 @@ def __getattr__(name: str) -> Any:
     if name not in _ROOM_OF:
         raise AttributeError(f"course_utils has no {name!r}; it offers {', '.join(_ROOM_OF)}")
     return getattr(import_module(f"course_utils.{_ROOM_OF[name]}"), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext course_utils`: makes `%%ranks` known."""
+    import_module("course_utils.rank_engine.magic").register(shell)
 
 
 def __dir__() -> list[str]:

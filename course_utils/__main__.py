@@ -1,4 +1,4 @@
-"""`python -m course_utils doctor | record | normalise`, each with --help."""
+"""`python -m course_utils doctor | record | normalise | predict | snapshots`, each with --help."""
 
 from __future__ import annotations  # an older Python must get as far as its sentence
 
@@ -42,6 +42,10 @@ def _parser() -> argparse.ArgumentParser:
     normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
     normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     normalise.set_defaults(run=_normalise)
+    predict = commands.add_parser("predict", help="predict the kept peaks of memory anew")
+    predict.set_defaults(run=_predict)
+    snapshots = commands.add_parser("snapshots", help="make the snapshots of chapter 9 anew")
+    snapshots.set_defaults(run=_snapshots)
     return parser
 
 
@@ -76,6 +80,20 @@ def _normalise(options: argparse.Namespace) -> int:
                 notebooks.say(f"Running {path.relative_to(files.ROOT)}")
                 seconds = notebooks.normalise(path)
                 notebooks.say(f"  ✓ stored after {time.strftime('%M:%S', time.gmtime(seconds))}")
+    return 0
+
+
+def _predict(_options: argparse.Namespace) -> int:
+    from course_utils import predictions
+
+    print(f"Stored in {predictions.store().relative_to(predictions.files.ROOT)}")
+    return 0
+
+
+def _snapshots(_options: argparse.Namespace) -> int:
+    from course_utils import chapter_snapshots
+
+    chapter_snapshots.make_all()
     return 0
 
 

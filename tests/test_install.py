@@ -127,3 +127,9 @@ def test_a_folder_that_was_moved_gets_a_new_environment(tmp_path):
     done = setup(folder, PYTHON=sys.executable, PIP_NO_INDEX="1")
     assert "This folder was moved or copied" in done.stderr
     assert not (folder / ".venv" / "course-stamp").exists()
+
+
+def test_the_readme_says_what_every_room_is_for():
+    text = (ROOT / "README.md").read_text()
+    rooms = [p.stem for p in (ROOT / "course_utils").glob("*.py") if not p.stem.startswith("_")]
+    assert [room for room in sorted(rooms) if f"`{room}`" not in text] == []

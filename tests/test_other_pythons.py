@@ -11,7 +11,8 @@ from tests.pythons import find_python
 from tests.test_install import REQUIRED
 
 PACKAGES = (
-    "numpy", "matplotlib", "pillow", "ipython", "ipywidgets", "pytest", "pytest-xdist",
+    "numpy", "matplotlib", "pillow", "ipython", "ipywidgets", "anywidget", "pytest",
+    "pytest-xdist",
 )  # fmt: skip
 OTHERS = [
     v for v in ("3.11", "3.12", "3.13") if v != f"{sys.version_info[0]}.{sys.version_info[1]}"
