@@ -32,7 +32,8 @@ class Exercise:
     """One exercise: what is to be done, its checker, its hints, and where its solution stands.
 
     `checker(answer)` returns what it tested the answer on, or raises Wrong. It draws its own
-    inputs, so that a hard-coded answer fails.
+    inputs, so that a hard-coded answer fails. `prepare` makes those that take long, once: its
+    time isn't the answer's.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Exercise:
     checker: Callable[[Any], str]
     hints: tuple[str, ...]
     solution: str
+    prepare: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdi
     exercise = find(name)
     if is_stub(answer):
         return Verdict(None, f"Not tried yet: {exercise.todo}")
+    if exercise.prepare:
+        exercise.prepare()
     outcome: list[Verdict] = []
 
     def judge() -> None:

@@ -2,13 +2,15 @@
 
 import random
 from collections.abc import Callable
-from functools import cache
+from contextlib import nullcontext
+from functools import cache, partial
 from typing import Any
 
 import torch
 
 from course_utils.allocator import CachingAllocator, MiB
 from course_utils.exercises import Exercise, Wrong
+from course_utils.fake_gpu import fake_gpu, is_available
 from course_utils.made_snapshots import history_of
 from course_utils.memory_history import History
 from course_utils.memory_timeline import draw_timeline
@@ -124,19 +126,22 @@ def check_diagnose(diagnose: Callable[[Any], str]) -> str:
 
 @cache
 def _patients() -> list[tuple[str, History]]:
-    """Programs of random sizes, run on the CPU; sizes differ from one session to the next."""
-    cpu = torch.device("cpu")
+    """Programs of random sizes, run without computing where this torch can pretend a GPU.
+
+    Sizes differ from one session to the next.
+    """
     steps, more = random.choice([3, 4]), random.randint(3, 5)
-    runs: list[tuple[str, Callable[[], Any]]] = [
-        ("healthy", lambda: training(cpu, steps=steps, batch=24)),
-        ("healthy", lambda: training(cpu, steps=more, batch=random.choice([16, 32]), half=True)),
-        ("healthy", lambda: large_optimizer(cpu, layers=random.randint(6, 12))),
-        ("leak", lambda: training(cpu, steps=steps, batch=8, validate=True)),
-        ("leak", lambda: training(cpu, steps=more, batch=16, validate=True)),
-        ("fragmentation", lambda: growing_cache(cpu, tokens=random.randint(20, 30))),
-        ("fragmentation", lambda: growing_cache(cpu, tokens=random.randint(30, 40))),
+    runs: list[tuple[str, Callable[[torch.device], Any]]] = [
+        ("healthy", lambda d: training(d, steps=steps, batch=24)),
+        ("healthy", lambda d: training(d, steps=more, batch=random.choice([16, 32]), half=True)),
+        ("healthy", lambda d: large_optimizer(d, layers=random.randint(6, 12))),
+        ("leak", lambda d: training(d, steps=steps, batch=8, validate=True)),
+        ("leak", lambda d: training(d, steps=more, batch=16, validate=True)),
+        ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(20, 30))),
+        ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(30, 40))),
     ]
-    return [(disease, history_of(run)) for disease, run in runs]
+    with fake_gpu() if is_available() else nullcontext(torch.device("cpu")) as device:
+        return [(disease, history_of(partial(run, device), frames=False)) for disease, run in runs]
 
 
 DISEASES = ("healthy", "leak", "fragmentation")
@@ -215,5 +220,6 @@ EXERCISES = (
             "Compare the smallest live bytes of the middle third with those of the last.",
         ),
         SOLUTION,
+        prepare=_patients,
     ),
 )
