@@ -23,6 +23,8 @@ _ROOM_OF = {
     "refuses": "claims",
     "check": "exercises",
     "hint": "exercises",
+    "solution": "exercises",
+    "bar": "bars",
     "compare_bars": "plots",
     "compare_lines": "plots",
     "number_lines": "plots",

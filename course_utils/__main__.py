@@ -1,4 +1,4 @@
-"""`python -m course_utils doctor | record | normalise | predict | snapshots`, each with --help."""
+"""`python -m course_utils COMMAND`: see --help for the commands, and COMMAND --help for one."""
 
 from __future__ import annotations  # an older Python must get as far as its sentence
 
@@ -42,6 +42,16 @@ def _parser() -> argparse.ArgumentParser:
     normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
     normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     normalise.set_defaults(run=_normalise)
+    demo = commands.add_parser("demo", help="rehearse a chapter, then open it for a class")
+    demo.add_argument("chapter", help="such as 02")
+    demo.add_argument("--no-open", action="store_true", help="rehearse only")
+    demo.set_defaults(run=_demo)
+    slides = commands.add_parser("slides", help="make slides of a chapter, in one file")
+    slides.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
+    slides.set_defaults(run=_slides)
+    progress = commands.add_parser("progress", help="what was run and solved here; it stays here")
+    progress.add_argument("--clear", action="store_true", help="forget it")
+    progress.set_defaults(run=_progress)
     predict = commands.add_parser("predict", help="predict the kept peaks of memory anew")
     predict.set_defaults(run=_predict)
     snapshots = commands.add_parser("snapshots", help="make the snapshots of chapter 9 anew")
@@ -74,12 +84,45 @@ def _record(options: argparse.Namespace) -> int:
 def _normalise(options: argparse.Namespace) -> int:
     from course_utils import files, notebooks
 
-    for chapter in _chapters(options.chapters):
+    for chapter in _pages(options.chapters):
         for path in (chapter, files.SOLUTIONS / chapter.name):
             if path.exists():
                 notebooks.say(f"Running {path.relative_to(files.ROOT)}")
                 seconds = notebooks.normalise(path)
                 notebooks.say(f"  ✓ stored after {time.strftime('%M:%S', time.gmtime(seconds))}")
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from course_utils import demo, files, notebooks
+
+    path = files.chapter_path(options.chapter)
+    unwell = _doctor(options)
+    notebooks.say(f"\nRehearsing {path.stem}: every cell, in a kernel of its own")
+    runs = demo.rehearse(path)
+    notebooks.say(demo.report(runs))
+    if options.no_open:
+        return int(unwell or any(run.failed for run in runs))
+    notebooks.say("\nOpening it. A cell that fails in class shows what is stored, and says so.")
+    return demo.open_for_class(path)
+
+
+def _slides(options: argparse.Namespace) -> int:
+    from course_utils import files, slides
+
+    for path in _chapters(options.chapters):
+        print(f"Open in a browser: {slides.make(path).relative_to(files.ROOT)}")
+    return 0
+
+
+def _progress(options: argparse.Namespace) -> int:
+    from course_utils import progress
+
+    if options.clear:
+        progress.clear()
+        print("Forgotten.")
+    else:
+        print(progress.report())
     return 0
 
 
@@ -102,7 +145,16 @@ def _chapters(names: list[str]) -> list[Path]:
 
     if names:
         return [files.chapter_path(name) for name in names]
-    return sorted(files.NOTEBOOKS.glob("*.ipynb"))
+    return files.chapters()
+
+
+def _pages(names: list[str]) -> list[Path]:
+    """The chapters, and the index where it is named or nothing is."""
+    from course_utils import files
+
+    index = [files.INDEX] if not names or {"00", files.INDEX.stem} & set(names) else []
+    named = [name for name in names if name not in ("00", files.INDEX.stem)]
+    return index + (_chapters(named) if named or not names else [])
 
 
 def _expected(error: Exception) -> bool:

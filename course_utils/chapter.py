@@ -6,7 +6,7 @@ import time
 import warnings
 from typing import IO
 
-from course_utils import evidence, files, journal
+from course_utils import evidence, files, journal, page
 from course_utils.machine import this_machine
 
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
@@ -34,6 +34,7 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
         asked = time.perf_counter()
         _locked.extend(wait_for_quiet(alone=times))
         journal.note("waited", seconds=time.perf_counter() - asked)
+    page.attach(name, files.chapter_path(name))
     print(this_machine())
     if evidence.recorded_machines(name):
         print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")

@@ -11,6 +11,8 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
+from course_utils import progress
+
 LIMIT_SECONDS = 30
 _tries: Counter[str] = Counter()
 
@@ -65,6 +67,7 @@ def check(name: str, answer: Any) -> None:
         print(f"… {verdict.message}")
     elif verdict.passed:
         print(f"✓ {verdict.message}")
+        progress.passed(name)
     else:
         _tries[name] += 1
         print(f"✗ {verdict.message}\n{_hint(exercise, _tries[name])}")
@@ -100,6 +103,16 @@ def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdi
 def hint(name: str, number: int = 1) -> None:
     """Prints a hint of exercise `name`, the first unless another is asked for."""
     print(_hint(find(name), number))
+
+
+def solution(name: str) -> None:
+    """Shows the worked solution of exercise `name`: its words, its code, what the check said.
+
+    Errors: LookupError for an exercise that doesn't exist.
+    """
+    from course_utils.worked import worked
+
+    _display(worked(name, find(name).solution))
 
 
 def find(name: str) -> Exercise:
@@ -184,5 +197,6 @@ def _interrupt(worker: threading.Thread) -> None:
 def _hint(exercise: Exercise, number: int) -> str:
     total = len(exercise.hints)
     if number > total:
-        return f"No more hints. The solution, worked: {exercise.solution}"
+        ask = f'from course_utils import solution; solution("{exercise.name}")'
+        return f"No more hints. The solution, worked: {ask}"
     return f"Hint {number} of {total}: {exercise.hints[number - 1]}"

@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = NOTEBOOKS / "solutions"
+INDEX = NOTEBOOKS / "00_index.ipynb"  # the map of the course, no chapter
 DATA = ROOT / "data"
 RECORDED = DATA / "recorded"
 
@@ -28,15 +29,20 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
+def chapters() -> list[Path]:
+    """The notebooks of the chapters that are written, in order; the index is none."""
+    return [path for path in sorted(NOTEBOOKS.glob("*.ipynb")) if path.name != INDEX.name]
+
+
 def chapter_path(name: str) -> Path:
     """The notebook of a chapter, by its name or the beginning of it ("02").
 
     Errors: LookupError, naming the chapters there are, where none or several begin so.
     """
     stem = Path(name).name.removesuffix(".ipynb")
-    matches = [p for p in sorted(NOTEBOOKS.glob("*.ipynb")) if stem and p.stem.startswith(stem)]
+    matches = [path for path in chapters() if stem and path.stem.startswith(stem)]
     exact = [p for p in matches if p.stem == stem]
     if len(exact or matches) != 1:
-        names = ", ".join(p.stem for p in sorted(NOTEBOOKS.glob("*.ipynb")))
+        names = ", ".join(path.stem for path in chapters())
         raise LookupError(f"No single chapter is called {name!r}. There are: {names}.")
     return (exact or matches)[0]

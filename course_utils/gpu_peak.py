@@ -14,6 +14,7 @@ from unittest import mock
 
 import torch
 
+from course_utils.bars import bar
 from course_utils.predict import Build
 
 SETTINGS = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
@@ -66,7 +67,7 @@ def knobs_on_gpu(
             "predicted_reserved_bytes": n_bytes,
             "reserved_bytes": reserved_on_gpu(run, "" if name == "default" else name),
         }
-        for name, n_bytes in predicted.items()
+        for name, n_bytes in bar(predicted.items(), "settings")
     ]
 
 

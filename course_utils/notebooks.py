@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import evidence, files
+from course_utils.attended import UNATTENDED
 from course_utils.machine import this_machine
 
 CELL_SECONDS = 600  # on a GPU, one cell of chapter 9 starts some fifty processes
@@ -60,8 +61,11 @@ def record(path: Path, to: Path) -> list[str]:
     return failed
 
 
-def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
-    """The executed notebook, and a sentence for each cell that failed."""
+def run(path: Path, stop_at_error: bool, **watch: Any) -> tuple[Any, list[str]]:
+    """The executed notebook, and a sentence for each cell that failed.
+
+    `watch` is what nbclient calls as cells begin and end (`on_cell_start`, `on_cell_executed`).
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -82,9 +86,11 @@ def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
         allow_errors=not stop_at_error,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
+        **watch,
     )
     paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
-    with _environment({"PYTHONPATH": os.pathsep.join(filter(None, paths))}):
+    changes = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), UNATTENDED: "1"}
+    with _environment(changes), _cells_shown(notebook, path.stem, client):
         try:
             client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError:
@@ -99,6 +105,24 @@ def run(path: Path, stop_at_error: bool) -> tuple[Any, list[str]]:
                 return notebook, ["the kernel died: not enough memory?"]
             raise
     return notebook, _failures(notebook)
+
+
+@contextmanager
+def _cells_shown(notebook: Any, what: str, client: Any) -> Iterator[None]:
+    """A bar of the cells that ran, for whoever sits at a terminal."""
+    from tqdm import tqdm
+
+    total = sum(cell.cell_type == "code" for cell in notebook.cells)
+    with tqdm(total=total, desc=what, unit=" cells", leave=False, disable=None) as shown:
+        before = client.on_cell_complete
+
+        def next_cell(**cell: Any) -> None:
+            shown.update(1)
+            if before:
+                before(**cell)
+
+        client.on_cell_complete = next_cell
+        yield
 
 
 def _require_writable(folder: Path) -> None:

@@ -12,9 +12,9 @@ from PIL import Image
 from course_utils import files
 from course_utils.programs import PROGRAMS
 
-CHAPTERS = sorted(files.NOTEBOOKS.glob("*.ipynb"))
+CHAPTERS = files.chapters()
 SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
-NOTEBOOKS = [*CHAPTERS, *SOLUTIONS]
+NOTEBOOKS = [files.INDEX, *CHAPTERS, *SOLUTIONS]
 DRAWS = re.compile(r"^(compare_bars|compare_lines|draw|command_queue)\(", re.M)
 MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|content)/|[A-Z]:\\\\Users")
 by_name = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: f"{p.parent.name}/{p.stem}")

@@ -8,7 +8,7 @@ import pytest
 
 from course_utils import files, notebooks
 
-CHAPTERS = sorted(files.NOTEBOOKS.glob("*.ipynb"))
+CHAPTERS = files.chapters()
 
 
 @pytest.fixture
