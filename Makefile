@@ -1,4 +1,4 @@
-.PHONY: help setup lab test testgpu doctor record normalise lock clean
+.PHONY: help setup lab demo slides progress test testgpu doctor record normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 
@@ -8,9 +8,18 @@ help:  ## what can be made here
 setup:  ## .venv with everything in it; does nothing when it is up to date
 	@sh tools/setup.sh
 
-lab: setup  ## JupyterLab on the chapters (ARGS="--no-browser --port 9000")
+lab: setup  ## JupyterLab at the map of the course (ARGS="--no-browser --port 9000")
 	@echo "Opening JupyterLab in notebooks/ (stop it with Ctrl-C)"
-	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab $(ARGS)
+	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab 00_index.ipynb $(ARGS)
+
+demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open")
+	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(ARGS)
+
+slides: setup  ## slides of CHAPTER=02, in one file that needs no network
+	@$(PYTHON_HERE) -m course_utils slides $(CHAPTER)
+
+progress: setup  ## what you ran and solved here (ARGS="--clear" forgets it)
+	@$(PYTHON_HERE) -m course_utils progress $(ARGS)
 
 test: setup  ## every test, and a report by chapter (CHAPTER=06: one; CHANGED=1: what changed)
 	@CHAPTER=$(CHAPTER) CHANGED=$(CHANGED) $(PYTHON_HERE) -m tools.test $(ARGS)

@@ -41,12 +41,12 @@ def rehearse(path: Path) -> list[CellRun]:
     def starts(cell: Any, cell_index: int) -> None:
         began[cell.id] = time.perf_counter()
 
-    def ends(cell: Any, cell_index: int) -> None:
+    def ends(cell: Any, cell_index: int, execute_reply: Any) -> None:
         if cell.id in began:
             took[cell.id] = time.perf_counter() - began[cell.id]
 
     executed, failed = notebooks.run(
-        path, stop_at_error=False, on_cell_execute=starts, on_cell_complete=ends
+        path, stop_at_error=False, on_cell_execute=starts, on_cell_executed=ends
     )
     code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
     if len(took) < len(code):

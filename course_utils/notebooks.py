@@ -114,14 +114,14 @@ def _cells_shown(notebook: Any, what: str, client: Any) -> Iterator[None]:
 
     total = sum(cell.cell_type == "code" for cell in notebook.cells)
     with tqdm(total=total, desc=what, unit=" cells", leave=False, disable=None) as shown:
-        before = client.on_cell_complete
+        before = client.on_cell_executed
 
         def next_cell(**cell: Any) -> None:
             shown.update(1)
             if before:
                 before(**cell)
 
-        client.on_cell_complete = next_cell
+        client.on_cell_executed = next_cell
         yield
 
 

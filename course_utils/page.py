@@ -65,10 +65,12 @@ class Page:
             _show(output)
         result.error_before_exec = result.error_in_exec = None
 
-    def keep_quiet(self, _shell: Any, kind: type[BaseException], error: Any, *rest: Any) -> None:
+    def keep_quiet(
+        self, _shell: Any, kind: type, error: Any, trace: Any, tb_offset: int | None = None
+    ) -> None:
         """Instead of a traceback: none where the stored cell is going to be shown."""
         if not self.unchanged(self.runs):
-            self.shell.showtraceback((kind, error, rest[0]), tb_offset=1)
+            self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 def attach(chapter: str, path: Path) -> None:
@@ -119,5 +121,5 @@ def _joined(value: Any) -> Any:
 def _shell() -> Any:
     from IPython import get_ipython
 
-    shell = get_ipython()  # type: ignore[no-untyped-call]
+    shell = get_ipython()
     return shell if shell is not None and hasattr(shell, "kernel") else None

@@ -95,7 +95,8 @@ def _where() -> str:
 
 def can_be_kept() -> bool:
     """Whether the file, or a new one in its folder, can be written."""
-    return os.access(path().parent, os.W_OK)
+    folder = path().parent
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def _change(change: Any) -> None:

@@ -48,7 +48,21 @@ function place(block) {
   if (tooLarge()) goOn(block) || shrink(block)
 }
 
+// A paragraph goes on with the words that no longer fit.
+function goOnInWords(block) {
+  const rest = block.cloneNode(false)
+  while (tooLarge() && block.lastChild) {
+    const last = block.lastChild
+    const cut = last.nodeType === Node.TEXT_NODE ? last.data.trimEnd().lastIndexOf(" ") : 0
+    rest.prepend(cut > 0 ? last.splitText(cut) : last)
+  }
+  newSlide()
+  place(rest)
+  return true
+}
+
 function goOn(block) {
+  if (block.matches("p")) return goOnInWords(block)
   const from = parts(block)
   if (!from || from.children.length < 2) return false
   const rest = block.cloneNode(true)
