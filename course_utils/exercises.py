@@ -22,7 +22,10 @@ class _Stopped(BaseException):
 
 
 class Wrong(Exception):
-    """What a checker raises: what the answer did and what was wanted, drawn where that helps."""
+    """What a checker raises: what the answer did and what was wanted, drawn where that helps.
+
+    `picture` is one, or a function that draws it when it is going to be shown.
+    """
 
     def __init__(self, message: str, picture: Any = None) -> None:
         super().__init__(message)
@@ -182,7 +185,7 @@ def _display(picture: Any) -> None:
     if picture is not None:
         from IPython.display import display
 
-        display(picture)
+        display(picture() if callable(picture) else picture)
 
 
 def _interrupt(worker: threading.Thread) -> None:

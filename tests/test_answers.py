@@ -69,6 +69,14 @@ def test_a_wrong_schedule_is_drawn():
     assert grade("async.double_buffer", one_buffer).picture.png
 
 
+def test_a_wrong_collective_and_a_wrong_rounding_are_drawn():
+    from tests.wrong_answers.collectives import stops_one_step_early
+    from tests.wrong_answers.floating_point import half_goes_up
+
+    assert grade("collectives.ring", stops_one_step_early).picture().png
+    assert grade("formats.quantiser", half_goes_up).picture().png
+
+
 def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
     import inspect
 

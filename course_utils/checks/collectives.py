@@ -12,6 +12,7 @@ from course_utils.collectives import Net
 from course_utils.exercises import Exercise, Wrong
 from course_utils.simulated_ranks import Deadlock, SimulatedNet, simulate
 
+DRAWN_NUMBERS = 16
 SOLUTION = "notebooks/solutions/11_collectives.ipynb"
 RANKS = (2, 3, 4, 7)
 
@@ -30,7 +31,8 @@ def check_all_gather(all_gather: Callable[[torch.Tensor, Net], Any]) -> str:
             for source, part in enumerate(parts):
                 if not torch.equal(torch.as_tensor(part), inputs[source]):
                     wrong = f"has {part} in place {source}, want {inputs[source]}"
-                    raise Wrong(f"{n} ranks: rank {rank} {wrong}")
+                    picture = _beside(inputs, found, [list(inputs)] * n)
+                    raise Wrong(f"{n} ranks: rank {rank} {wrong}", picture)
         most, allowed = max(net.sent_bytes for net in nets), (n - 1) * inputs[0].nbytes
         if most > allowed:
             raise Wrong(f"{n} ranks: a rank sends {most} bytes, want at most {allowed}")
@@ -55,17 +57,30 @@ def check_ring(ring_all_reduce: Callable[[torch.Tensor, Net], None]) -> str:
 
             _, nets = _run(n, reduce)
             case = f"{n} ranks, {length} numbers: "
-            _require_sum(case, left, inputs.sum(0))
+            _require_sum(case, inputs, left)
             _require_ring(case, nets, length)
     return "2, 3, 4 and 7 ranks, lengths that divide and don't: sums, 2(n−1) steps, bytes of a ring"
 
 
-def _require_sum(case: str, found: torch.Tensor, want: torch.Tensor) -> None:
+def _require_sum(case: str, inputs: torch.Tensor, found: torch.Tensor) -> None:
+    want = inputs.sum(0)
     for rank, x in enumerate(found):
         if not torch.equal(x, want):
             place = int(torch.nonzero(x != want)[0])
             values = f"{x[place]:g} in place {place}, want {want[place]:g}"
-            raise Wrong(f"{case}rank {rank} has {values}")
+            picture = _beside(inputs, list(found), [want] * len(inputs))
+            raise Wrong(f"{case}rank {rank} has {values}", picture)
+
+
+def _beside(inputs: torch.Tensor, found: list[Any], want: list[Any]) -> Any:
+    """What the ranks hold and what they should, drawn where it is few enough to be read."""
+    from course_utils.holdings import draw_holdings
+
+    if inputs.numel() > DRAWN_NUMBERS:
+        return None
+    before = list(inputs)
+    moves = {"yours": (before, found), "wanted": (before, want)}
+    return lambda: draw_holdings("Before and after: a row is a rank, white is new", moves)
 
 
 def _require_ring(case: str, nets: list[SimulatedNet], length: int) -> None:

@@ -13,6 +13,7 @@ from course_utils.exercises import Exercise, Wrong
 from course_utils.formats import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, FP16, Format, make
 from course_utils.quantizer import quantize
 
+DRAWN_NUMBERS = 301
 SOLUTION = "notebooks/solutions/06_floating_point_formats.ipynb"
 
 
@@ -30,9 +31,28 @@ def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch
             kind = _kind(fmt, float(x[i]))
             raise Wrong(
                 f"in {fmt.name}, {kind} {x[i]:.9g} became {got[i]:.9g}, want {want[i]:.9g} "
-                f"({len(differs)} of {len(x)} differ)"
+                f"({len(differs)} of {len(x)} differ)",
+                _drawn(my_quantize, fmt, float(x[i])),
             )
     return "eight formats: random numbers, midpoints, subnormals and overflows, all equal"
+
+
+def _drawn(my_quantize: Callable[..., torch.Tensor], fmt: Format, middle: float) -> Any:
+    """The steps around a number that differs, the learner's beside the format's, where finite."""
+    from course_utils.labelled import Series
+    from course_utils.plots import compare_lines
+
+    reach = 3 * float(fmt.ulp(min(abs(middle), fmt.max)))
+    x = torch.linspace(middle - reach, middle + reach, DRAWN_NUMBERS)
+    got = my_quantize(x.clone(), fmt.precision, fmt.lowest_exponent, fmt.max)
+    if not got.isfinite().all():
+        return None
+    lines = [
+        (name, Series.exact(dict(zip(x.tolist(), y.tolist(), strict=True))))
+        for name, y in (("wanted", quantize(x, fmt)), ("yours", got))
+    ]
+    title = f"{fmt.name} around {middle:.4g}: your steps and the format's"
+    return lambda: compare_lines(title, lines, x_label="number", y_label="rounded")
 
 
 def _trials(fmt: Format) -> torch.Tensor:
