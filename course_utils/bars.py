@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def bar(steps: Iterable[T], what: str = "", total: int | None = None) -> Iterator[T]:
-    """The same steps, under a bar that goes when they are done or interrupted.
+    """The same steps, under a bar that comes after a second and goes when they are done.
 
     `total` is their number, where `steps` can't say it. Nobody there: no bar, so that what is
     stored and compared stays the same.

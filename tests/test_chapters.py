@@ -139,8 +139,9 @@ def test_links_lead_to_a_file_of_the_project(path):
                 assert (path.parent / target).resolve().exists(), target
 
 
-def test_links_of_the_readme_lead_to_a_file_of_the_project():
-    text = (files.ROOT / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md"])
+def test_links_of_the_front_pages_lead_to_a_file_of_the_project(page):
+    text = (files.ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if "://" not in target:
             assert (files.ROOT / target).exists(), target
