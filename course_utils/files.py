@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = NOTEBOOKS / "solutions"
-INDEX = NOTEBOOKS / "00_index.ipynb"  # the map of the course, no chapter
+INDEX = (NOTEBOOKS / "00_index").with_suffix(".ipynb")  # the map of the course, no chapter
 DATA = ROOT / "data"
 RECORDED = DATA / "recorded"
 

@@ -21,7 +21,8 @@ Kept = dict[str, Any]
 
 def path() -> Path:
     """The file that progress is kept in."""
-    return Path(os.environ.get(FILE) or files.ROOT / ".progress.json")
+    named = os.environ.get(FILE)
+    return Path(named).expanduser() if named else files.ROOT / ".progress.json"
 
 
 def is_kept() -> bool:
