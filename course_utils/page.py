@@ -4,6 +4,7 @@
 fails shows what is stored for it, says so, and lets the cells after it run.
 """
 
+import html
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from course_utils import course, progress
 
+LONGEST = 160  # characters of an error that a class is shown
 DEMO = "COURSE_DEMO"  # a chapter as it was stored, to fall back on in front of a class
 STORED = (
     "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
@@ -100,8 +102,8 @@ def detach() -> None:
 def _why(error: BaseException | None) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "This cell was interrupted; below is what it gave when the chapter was stored."
-    kind = type(error).__name__
-    return f"This cell failed here ({kind}); below is what it gave when the chapter was stored."
+    said = html.escape(f"{type(error).__name__}: {error}".strip(": ")[:LONGEST])
+    return f"This cell failed here ({said}); below is what it gave when the chapter was stored."
 
 
 def _show(output: dict[str, Any]) -> None:

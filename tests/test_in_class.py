@@ -50,7 +50,7 @@ def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
     made, failed = run(shown, stop_at_error=False)
     assert failed == ["code cell 6 (1 / 0  # my own): ZeroDivisionError: division by zero"]
     outputs = [[str(o.get("text") or o.get("data")) for o in cell.outputs] for cell in made.cells]
-    assert "Stored, not live" in outputs[1][1] and "ZeroDivisionError" in outputs[1][1]
+    assert "Stored, not live" in outputs[1][1] and "ZeroDivisionError: division" in outputs[1][1]
     assert outputs[1][0] == "live\n" and outputs[1][2] == "it was 7\n" and PIXEL in outputs[1][3]
     assert "was interrupted" in outputs[2][0] and outputs[2][1] == "never stopped\n"
     assert outputs[3] == ["the next cell runs\n"]
