@@ -13,7 +13,7 @@ from typing import Any
 from course_utils import course, progress
 
 LONGEST = 160  # characters of an error that a class is shown
-DEMO = "COURSE_DEMO"  # a chapter as it was stored, to fall back on in front of a class
+DEMO = "COURSE_DEMO"  # the stored copy of the chapter that is shown; others use their own file
 STORED = (
     "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
     "<b>Stored, not live.</b> {}</div>"
@@ -81,7 +81,8 @@ def attach(chapter: str, path: Path) -> None:
     if shell is None or not (progress.is_kept() or os.environ.get(DEMO)):
         return
     with suppress(OSError, ValueError, KeyError):
-        page = Page(shell, chapter, Path(os.environ.get(DEMO) or path))
+        shown = Path(os.environ.get(DEMO, ""))
+        page = Page(shell, chapter, shown if shown.stem == chapter else path)
         detach()
         _attached.append(page)
         shell.events.register("pre_run_cell", page.before_cell)

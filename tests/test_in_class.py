@@ -44,7 +44,7 @@ def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
         ("print('the next cell runs')", said("stored\n")),
         ("value + 1", said("8\n")),
     ]
-    stored = notebook(tmp_path / "stored.ipynb", *cells)
+    stored = notebook(tmp_path / "02_async_execution.ipynb", *cells)
     shown = notebook(tmp_path / "shown.ipynb", *cells, ("1 / 0  # my own",))
     monkeypatch.setenv(page.DEMO, str(stored))
     made, failed = run(shown, stop_at_error=False)
