@@ -55,7 +55,7 @@ class Box:
         return max((cache.n_bytes for cache in self.caches), default=None)
 
     def data_caches(self) -> dict[int, str]:
-    
+
         found = {c.n_bytes: f"L{c.level}" for c in self.caches if c.kind != "Instruction"}
         return dict(sorted(found.items()))
 
@@ -97,7 +97,7 @@ def _cores(root: Path, cpus: list[Path]) -> dict[str, int]:
     """Physical cores by kind: Intel's two kinds, ARM's by capacity, else one kind, "cores"."""
     kind_of = _kind_of(root, cpus)
     kinds = Counter(kind_of[first] for first in _first_threads(cpus))
-    if len(kinds) < 2:
+    if len(kinds) == 1:
         return {"cores": kinds.total()}
     return {f"{kind} cores": count for kind, count in sorted(kinds.items())}
 
@@ -130,7 +130,7 @@ def numbers(listed: str) -> list[int]:
 
 
 def _caches(cpus: list[Path]) -> tuple[Cache, ...]:
-    """All caches, each counted once however many processors list it; those without a size left out."""
+    """Each cache once, however many processors list it; those without a size are left out."""
     seen: set[tuple[int, str, int, str]] = set()
     for cpu in cpus:
         for index in (cpu / "cache").glob("index*"):

@@ -232,6 +232,6 @@ def _frame(axes: "Axes", x: float, y: float, width: float, height: float, fill_c
     from matplotlib.patches import FancyBboxPatch
 
     axes.add_patch(
-        FancyBboxPatch((x + 0.05, y), width - 0.1, height, boxstyle="round,pad=0,rounding_size=0.15",
-                       facecolor=fill_colour, edgecolor="#999999")
+        FancyBboxPatch((x + 0.05, y), width - 0.1, height, facecolor=fill_colour,
+                       boxstyle="round,pad=0,rounding_size=0.15", edgecolor="#999999")
     )  # fmt: skip

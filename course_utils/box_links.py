@@ -15,7 +15,7 @@ PCI_ADDRESS = ("pci_domain_id", "pci_bus_id", "pci_device_id")
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk's name, bytes and kind. Virtual disks often say they spin: only real ones are asked."""
+    """A disk's name, bytes and kind. Whether it spins is asked of real ones only."""
 
     name: str
     n_bytes: int

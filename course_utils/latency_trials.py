@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 
 from course_utils.measurement import Measurement
 from course_utils.timing import measure, measure_rounds, seconds
@@ -33,7 +34,8 @@ def chain(n_bytes: int) -> "array.array[int]":
     """A table of 8-byte numbers, each the place of the next: one ring through all of them.
 
     next = (1664525 · place + 12345) mod n has the full period (Hull and Dobell 1962), and its
-    steps are foreseen by no prefetcher. Errors: ValueError unless `n_bytes` is a power of two, from 64.
+    steps are foreseen by no prefetcher.
+    Errors: ValueError unless `n_bytes` is a power of two, 64 or more.
     """
     import torch
 
@@ -47,14 +49,17 @@ def chain(n_bytes: int) -> "array.array[int]":
 def chain_step(n_bytes: int) -> Measurement:
     """Seconds of a step along a chain: the next read needs the last one's answer.
 
-    The step is one of a Python loop, whose own time is in it.
+    The step is one of a Python loop, whose own time is in it. Each repetition goes on where the
+    last one ended, so that it meets places which no cache has seen lately.
     """
-    table = chain(n_bytes)
+    table, place = chain(n_bytes), 0
 
     def follow() -> None:
-        place = 0
+        nonlocal place
+        at = place
         for _ in range(STEPS):
-            place = table[place]
+            at = table[at]
+        place = at
 
     return measure(follow, budget_seconds=0.06, clock="host").per(STEPS)
 
@@ -70,7 +75,7 @@ def loopback_message() -> Measurement | None:
 
 @contextmanager
 def _echo() -> Iterator[Callable[[], object]]:
-    """A function that sends a byte to an echo in a process of its own, which ends with the block."""
+    """A function that sends a byte to a process, which sends it back and ends with the block."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         server.settimeout(20)
         port = str(server.getsockname()[1])
@@ -80,7 +85,7 @@ def _echo() -> Iterator[Callable[[], object]]:
             with peer:
                 peer.settimeout(20)
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                yield lambda: (peer.sendall(b"?"), peer.recv(1))
+                yield lambda: peer.recv(peer.send(b"?"))
         finally:
             with suppress(subprocess.TimeoutExpired):
                 echo.wait(5)
@@ -105,11 +110,14 @@ def disk_reads(folder: str | None = None) -> dict[str, Measurement | None]:
     cache answers whatever we do, as in memory-backed folders. What a drive, or the host of a
     virtual machine, keeps in a memory of its own can't be told from a disk.
     """
-    with tempfile.TemporaryFile(dir=folder) as file:
+    cached: list[float] = []
+    on_disk: list[float] = []
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
         file.write(os.urandom(FILE_BYTES))
         file.flush()
         os.fsync(file.fileno())
-        cached, on_disk = _reads(file.fileno(), dropped=False), _reads(file.fileno(), dropped=True)
+        cached = _reads(file.fileno(), dropped=False)
+        on_disk = _reads(file.fileno(), dropped=True)
     return {"page cache": _measured(cached), "disk": _measured(on_disk)}
 
 
@@ -120,11 +128,11 @@ def _reads(file: int, dropped: bool) -> list[float]:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     places = random.Random(0).sample(range(FILE_BYTES // PAGE), READS)
-    found = []
-    for place in places:
-        if not dropped or not _in_memory(file, place * PAGE):
-            found.append(seconds(lambda at=place * PAGE: os.pread(file, PAGE, at)))  # type: ignore[misc]
-    return found
+    return [
+        seconds(partial(os.pread, file, PAGE, place * PAGE))
+        for place in places
+        if not dropped or not _in_memory(file, place * PAGE)
+    ]
 
 
 def _can_ask() -> bool:

@@ -1,7 +1,7 @@
 """A roofline drawn, with operators under it; and their times in parts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Times = Mapping[str, float | Measurement]
 PART_COLOURS = dict(zip(("memory", "math", "latency"), OTHER_KINDS, strict=False))
+LABELS = {"memory": "T_mem", "math": "T_math", "latency": "latency"}
 LOWEST, HIGHEST = 0.1, 5000  # FLOP/byte
 LEFT_COLUMN = 5
 
@@ -72,7 +73,7 @@ def recorded_panel(
 def published_panel(roof: Roof, works: Mapping[str, Work], source: str) -> Panel:
     """No measurement: where the roof of a data sheet would let each operator come at most."""
     points = {n: (w.intensity, roof.attainable(w.intensity)) for n, w in works.items()}
-    origin = f"published: {source}; the marks show the most it allows, nothing was measured"
+    origin = f"published: {source}; the marks are the most it allows"
     return Panel(roof, points, "published", origin)
 
 
@@ -114,7 +115,10 @@ def _points(axes: "Axes", panel: Panel) -> None:
     """Marks, with their names in a column for those left of 5 FLOP/byte and in one for the rest."""
     colour, low, high = COLOURS[panel.kind], *axes.get_ylim()
     slope = [p for p in panel.points.items() if p[1][0] < LEFT_COLUMN]
-    for group, column in ((slope, 0.34), ([p for p in panel.points.items() if p not in slope], 0.6)):
+    for group, column in (
+        (slope, 0.34),
+        ([p for p in panel.points.items() if p not in slope], 0.6),
+    ):
         last = 1.0
         for name, (x, y) in sorted(group, key=lambda point: -point[1][1]):
             last = min(math.log(y / low) / math.log(high / low) - 0.06, last - 0.06)
@@ -143,7 +147,7 @@ def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) 
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
-    axes.set_xlabel("predicted time / measured time (line: 1, tick: the form with max)")
+    axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
     _legend(axes)
     figure.supxlabel(live.provenance, fontsize=9, color="#555555", x=0.01, ha="left")
     return render(figure, title)
@@ -160,7 +164,6 @@ def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) ->
 
 
 def _legend(axes: "Axes") -> None:
-    words: Sequence[tuple[str, str]] = (("T_mem", "memory"), ("T_math", "math"), ("latency", "latency"))
-    for place, (word, part) in enumerate(words):
-        axes.annotate(f"■ {word}", (0.0 + 0.16 * place, 1.01), xycoords="axes fraction",
-                      color=PART_COLOURS[part], fontsize=11, fontweight="bold")  # fmt: skip
+    for place, (part, colour) in enumerate(PART_COLOURS.items()):
+        axes.annotate(f"■ {LABELS[part]}", (0, 1), (85 * place, 6), xycoords="axes fraction",
+                      textcoords="offset points", color=colour, fontweight="bold")  # fmt: skip

@@ -1,4 +1,4 @@
-"""A ruler of time: one logarithmic scale from nanoseconds to a second, others' numbers beside ours."""
+"""A ruler of time: a logarithmic scale from nanoseconds to a second, others' numbers and ours."""
 
 import math
 from collections.abc import Mapping, Sequence

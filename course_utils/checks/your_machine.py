@@ -111,7 +111,9 @@ def _sheet() -> tuple[int, float, dict[str, int], dict[str, float], set[str]]:
     return processors, ghz, per_cycle, printed, sparse
 
 
-def _require_found(counts_zeros: Callable[..., Any], sheet: tuple[Any, ...], want: set[str]) -> None:
+def _require_found(
+    counts_zeros: Callable[..., Any], sheet: tuple[Any, ...], want: set[str]
+) -> None:
     processors, ghz, per_cycle, printed = sheet
     found = counts_zeros(processors, ghz, dict(per_cycle), dict(printed))
     got = set(found) if isinstance(found, set | list | tuple | frozenset) else None
@@ -131,7 +133,11 @@ def check_waits_for(waits_for: Callable[..., Any]) -> str:
     done = dict.fromkeys(("memory", "compute", "overhead"), 0)
     while min(done.values()) < 60:
         m, k, n = (2 ** random.randint(0, 13) for _ in range(3))
-        size, rate, width = random.choice((1, 2, 4)), 10 ** random.uniform(11, 15), 10 ** random.uniform(10, 12.9)
+        size, rate, width = (
+            random.choice((1, 2, 4)),
+            10 ** random.uniform(11, 15),
+            10 ** random.uniform(10, 12.9),
+        )
         roof = Roof(rate, width, 10 ** random.uniform(-6, -4.5))
         parts = roof.parts(work.product(m, k, n, size))
         second, longest = sorted(parts.values())[1:]

@@ -8,6 +8,7 @@ from course_utils.figure import COLOURS, INK, Picture, new_figure, render, style
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.roofline_figure import draw_roof
 from course_utils.specs import GPUS, Specs, explain_unknown, gpu_specs
+from course_utils.widgets.still import Still
 from course_utils.work import Work
 
 BATCHES = tuple(2**k for k in range(15))
@@ -16,13 +17,11 @@ WIDTHS = tuple(2**k for k in range(6, 15))
 
 def roofline_point(
     gpu: str = "H200", batch: int = 64, n_in: int = 4096, n_out: int = 4096, dtype: str = "BF16"
-) -> widgets.VBox:
+) -> Still:
     """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
 
     Errors: LookupError for a GPU that isn't in specs.py; ValueError for a dtype it has no unit for.
     """
-    from course_utils.widgets.still import Still
-
     found = gpu_specs(gpu)
     if found is None:
         raise LookupError(explain_unknown(gpu))
@@ -44,10 +43,11 @@ def roofline_point(
             wanted = kinds.value
             kinds.options = dtypes(specs)
             kinds.value = wanted if wanted in kinds.options else kinds.options[0]
-        shape = tuple(slider.value for slider in sliders)
-        roof, size = gpu_roof(specs, kinds.value), SIZES[kinds.value]
-        picture.value = draw_point(specs, roof, layer(*shape, size), kinds.value).png
-        reading.value = explain(roof, shape, size)
+        rows, wide_in, wide_out = (slider.value for slider in sliders)
+        shape = (rows, wide_in, wide_out, SIZES[kinds.value])
+        roof = gpu_roof(specs, kinds.value)
+        picture.value = draw_point(specs, roof, layer(*shape), kinds.value).png
+        reading.value = explain(roof, *shape)
 
     for control in (menu, kinds, *sliders):
         control.observe(update, "value")
@@ -61,9 +61,9 @@ def dtypes(specs: Specs) -> list[str]:
     return [name for name in SIZES if getattr(specs, name.lower()) is not None]
 
 
-def explain(roof: Roof, shape: tuple[int, ...], size: int) -> str:
+def explain(roof: Roof, batch: int, n_in: int, n_out: int, size: int) -> str:
     """The point in numbers, and the batch at which the layer turns, as HTML."""
-    work, (_, n_in, n_out) = layer(*shape, size), shape
+    work = layer(batch, n_in, n_out, size)
     share = roof.attainable(work.intensity) / roof.flop_per_s
     waits = "compute" if work.intensity >= roof.ridge else "memory"
     turning = turning_batch(n_in, n_out, size, roof.flop_per_s, roof.bytes_per_s)

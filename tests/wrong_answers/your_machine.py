@@ -49,15 +49,19 @@ def multiply_adds(n_in, n_out, size, flop_per_s, bytes_per_s):
 
 def looks_for_ever(n_in, n_out, size, flop_per_s, bytes_per_s):
     batch = 1
-    while 2 * batch * n_in * n_out / flop_per_s < size * (
-        batch * (n_in + n_out) + n_in * n_out
-    ) / bytes_per_s and batch < 10**6:
+    while (
+        2 * batch * n_in * n_out / flop_per_s
+        < size * (batch * (n_in + n_out) + n_in * n_out) / bytes_per_s
+        and batch < 10**6
+    ):
         batch += 1
     return batch
 
 
 def whatever_is_more(processors, ghz, flop_per_cycle, tflop_per_s):
-    return {t for t, rate in tflop_per_s.items() if rate > processors * ghz * flop_per_cycle[t] / 1e3}
+    return {
+        t for t, rate in tflop_per_s.items() if rate > processors * ghz * flop_per_cycle[t] / 1e3
+    }
 
 
 def all_tensor_rates(processors, ghz, flop_per_cycle, tflop_per_s):
@@ -70,11 +74,15 @@ def the_largest(processors, ghz, flop_per_cycle, tflop_per_s):
 
 def twice_its_neighbour(processors, ghz, flop_per_cycle, tflop_per_s):
     rates = list(tflop_per_s.values())
-    return {t for t, a, b in zip(list(tflop_per_s)[1:], rates, rates[1:], strict=False) if b > 1.5 * a}
+    return {
+        t for t, a, b in zip(list(tflop_per_s)[1:], rates, rates[1:], strict=False) if b > 1.5 * a
+    }
 
 
 def gflops(processors, ghz, flop_per_cycle, tflop_per_s):
-    return {t for t, rate in tflop_per_s.items() if rate > 1.5 * processors * ghz * flop_per_cycle[t]}
+    return {
+        t for t, rate in tflop_per_s.items() if rate > 1.5 * processors * ghz * flop_per_cycle[t]
+    }
 
 
 def products_compute(m, k, n, size, flop_per_s, bytes_per_s, latency):
