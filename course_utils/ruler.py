@@ -21,7 +21,7 @@ DECADES = [10.0**k for k in range(-9, 1)]
 def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
-    *elsewhere: Recording | Published | None,
+    *elsewhere: Series | Recording | Published | None,
 ) -> Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
@@ -43,7 +43,7 @@ def draw_ruler(
     _marks(axes, sorted(down, reverse=True), -1)
     sources = dict.fromkeys(fill(g.provenance, 110) for g in groups)
     figure.supxlabel("\n".join(sources), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+    return render(figure, title, 24)
 
 
 def _items(group: Series) -> list[tuple[str, float]]:

@@ -9,6 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import latency_trials, work
+from course_utils.evidence import Recording
 from course_utils.latency_trials import chain, disk_reads, loopback_message
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.roofline_figure import draw_parts, draw_rooflines, measured_panel, recorded_panel
@@ -181,7 +182,29 @@ def test_the_figures_draw_what_they_are_given():
     assert panel.points == {"product": (works["product"].intensity, 524288 / 1e-5)}
     assert draw_rooflines("A roof", panel).png and draw_parts("Parts", ROOF, works, times).png
     assert draw_ruler("A ruler", {"now": 1e-9, "never": None}).png
-    assert recorded_panel(None, None, None) is None
+
+
+def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
+    def kept(*rows):
+        return Recording(list(rows), "H200", "2026-11-21", {"torch": "2.11.0"})
+
+    points = {
+        "operator": "product",
+        "format": "BF16",
+        "flops": 6e9,
+        "n_bytes": 2e9,
+        "seconds": 1e-3,
+    }
+    rates = [{"format": "BF16", "flop_per_s": 7e14}, {"format": "FP8", "flop_per_s": 1e15}]
+    streams = [
+        {"operation": "copy", "gb_per_s": 4000.0},
+        {"operation": "triad", "gb_per_s": 4100.0},
+    ]
+    panel = recorded_panel(kept(points), kept(*rates), kept(*streams))
+    assert panel.roof == Roof(7e14, 4.1e12)
+    assert panel.points == {"product": (3.0, 6e12)} and panel.kind == "recorded"
+    assert draw_rooflines("Recorded", panel).png
+    assert recorded_panel(kept(points), kept(*rates), None) is None
 
 
 @pytest.mark.parametrize("n", [8, 64, 4096])
