@@ -154,7 +154,7 @@ def draw_box(title: str, *sketches: Sketch) -> Picture:
     figure.set_size_inches(8, 1.1 + UNIT_INCHES * depth)
     sources = "\n".join(fill(one.provenance, 120) for one in sketches if one.provenance)
     figure.supxlabel(sources, fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 24)
+    return render(figure, title, 32)
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:

@@ -43,7 +43,7 @@ def draw_ruler(
     _marks(axes, sorted(down, reverse=True), -1)
     sources = dict.fromkeys(fill(g.provenance, 110) for g in groups)
     figure.supxlabel("\n".join(sources), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 24)
+    return render(figure, title, 32)
 
 
 def _items(group: Series) -> list[tuple[str, float]]:
