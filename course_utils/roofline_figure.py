@@ -88,7 +88,7 @@ def draw_rooflines(title: str, *panels: Panel) -> Picture:
         axes.set_title(panel.kind, loc="left", color=COLOURS[panel.kind], fontweight="bold")
     origins = dict.fromkeys(fill(panel.provenance, 110) for panel in panels)
     figure.supxlabel("\n".join(origins), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 48)
+    return render(figure, title, 32)
 
 
 def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
@@ -150,7 +150,7 @@ def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) 
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
     _legend(axes)
     figure.supxlabel(live.provenance, fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 48)
+    return render(figure, title, 32)
 
 
 def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) -> None:

@@ -9,8 +9,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import latency_trials, work
-from course_utils.evidence import Recording
+from course_utils.evidence import Recording, published
 from course_utils.latency_trials import chain, disk_reads, loopback_message
+from course_utils.measurement import Measurement
+from course_utils.plots import compare_lines
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.roofline_figure import draw_parts, draw_rooflines, measured_panel, recorded_panel
 from course_utils.ruler import draw_ruler
@@ -181,7 +183,24 @@ def test_the_figures_draw_what_they_are_given():
     panel = measured_panel(ROOF, works, times)
     assert panel.points == {"product": (works["product"].intensity, 524288 / 1e-5)}
     assert draw_rooflines("A roof", panel).png and draw_parts("Parts", ROOF, works, times).png
-    assert draw_ruler("A ruler", {"now": 1e-9, "never": None}).png
+    plain = compare_lines("Lines", [("one", {1: 1, 2: 4})], x_label="x", y_label="y")
+    marked = compare_lines(
+        "Lines", [("one", {1: 1, 2: 4})], x_label="x", y_label="y", marks={2: "L1"}
+    )
+    assert plain.png != marked.png
+
+
+def test_a_ruler_leaves_out_what_wasnt_measured_and_says_where_numbers_are_from():
+    live = {"a read": Measurement((1e-9, 3e-9, 2e-9), 3, None, "host"), "a disk": None}
+    assert draw_ruler("A ruler", live).png == draw_ruler("A ruler", {"a read": 2e-9}).png
+    assert (
+        draw_ruler("A ruler", live, published("latencies")).png != draw_ruler("A ruler", live).png
+    )
+
+
+def test_a_measurement_of_many_things_is_that_of_one_times_their_number():
+    many = Measurement((4e-6, 8e-6), 3, 0.1, "host")
+    assert many.per(4) == Measurement((1e-6, 2e-6), 3, 0.1, "host")
 
 
 def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
