@@ -12,8 +12,8 @@ lab: setup  ## JupyterLab on the chapters (ARGS="--no-browser --port 9000")
 	@echo "Opening JupyterLab in notebooks/ (stop it with Ctrl-C)"
 	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab $(ARGS)
 
-test: setup  ## every test: style, types, library, other Pythons, chapters
-	@sh tools/test.sh $(ARGS)
+test: setup  ## every test, and a report by chapter (CHAPTER=06: one; CHANGED=1: what changed)
+	@CHAPTER=$(CHAPTER) CHANGED=$(CHANGED) $(PYTHON_HERE) -m tools.test $(ARGS)
 
 testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs not compared
 	@$(PYTHON_HERE) -m pytest -n 1 --dist loadscope --nbval-lax notebooks $(ARGS)

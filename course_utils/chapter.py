@@ -2,10 +2,11 @@
 
 import os
 import random
+import time
 import warnings
 from typing import IO
 
-from course_utils import evidence, files
+from course_utils import evidence, files, journal
 from course_utils.machine import this_machine
 
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
@@ -30,7 +31,9 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     if os.environ.get(STRICT):
         _fail_on_deprecation()
     if not _locked:
+        asked = time.perf_counter()
         _locked.extend(wait_for_quiet(alone=times))
+        journal.note("waited", seconds=time.perf_counter() - asked)
     print(this_machine())
     if evidence.recorded_machines(name):
         print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from course_utils import evidence
+from course_utils import evidence, journal
 from course_utils.machine import physical_cores, this_machine
 from course_utils.measurement import OTHERS_BOUND, Measurement, format_ratio
 
@@ -34,14 +34,17 @@ def claim(
     """
     missing = _missing(needs)
     if missing:
+        journal.note("claim", text=text, needs=needs, outcome="not tested here")
         print(f"– {text}: not tested here ({missing} needed; {_held_on(text)})")
         return
     holds = _truth(condition() if callable(condition) else condition)
     shown = "" if got is None else f" ({got})"
     if not holds and timed and (timed.others or 0) > OTHERS_BOUND:
+        journal.note("claim", text=text, needs=needs, outcome="not decided")
         print(f"– {text}: not decided, other programs took {format_ratio(timed.others or 0)} cores")
         return
     _remember(text, needs, holds)
+    journal.note("claim", text=text, needs=needs, outcome="held" if holds else "failed")
     if not holds:
         raise ClaimError(f"✗ {text}{shown}")
     print(f"✓ {text}{shown}")

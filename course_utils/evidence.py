@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_utils import files
+from course_utils import files, journal
 from course_utils.machine import this_machine
 from course_utils.measurement import Measurement
 
 RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
-CHAPTER = "COURSE_CHAPTER"
+CHAPTER = journal.CHAPTER
 Row = dict[str, Any]
 
 
@@ -137,6 +137,7 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
         return None
     _, _, best = max(found, key=lambda entry: entry[:2])
     title = best["machine"]["name"]
+    journal.note("recorded", name=name, machine=title, date=best["date"])
     return Recording(best["rows"], title, best["date"], best["versions"])
 
 
@@ -158,6 +159,7 @@ def published(name: str) -> Published:
     known = _data("published.json")
     if name not in known:
         raise EvidenceError(f"No published figures are called {name!r}. There are: {_names(known)}")
+    journal.note("published", name=name, source=known[name]["source"])
     return Published(**known[name])
 
 

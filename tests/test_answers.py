@@ -1,6 +1,7 @@
 """Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
 
 import json
+import time
 from importlib import import_module
 
 import pytest
@@ -32,8 +33,10 @@ def answer_in(path, exercise):
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
 def test_the_solution_passes_again_and_again(exercise):
-    answer = answer_in(files.ROOT / exercise.solution, exercise)
-    for _ in range(20):
+    answer, begun = answer_in(files.ROOT / exercise.solution, exercise), time.perf_counter()
+    for times in range(20):
+        if times >= 5 and time.perf_counter() - begun > 8:
+            break
         verdict = grade(exercise.name, answer)
         assert verdict.passed, verdict.message
 

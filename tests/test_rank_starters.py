@@ -1,6 +1,7 @@
 """Ranks that others start: torchrun (two agents), mpirun, a stand-in for srun, a saved script."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -126,7 +127,8 @@ def test_a_saved_cell_gives_the_same_under_torchrun(capsys, tmp_path):
     own = {**os.environ, "PYTHONPATH": str(files.ROOT)}
     done = subprocess.run([*command, *where], capture_output=True, text=True, env=own, timeout=240)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == sorted(heard) and len(heard) == 2
+    told = re.findall(r"tensor\([^)]*\)", done.stdout)  # two ranks may write one line between them
+    assert sorted(told) == sorted(heard) and len(heard) == 2
     assert "unrelated" not in path.read_text()
 
 

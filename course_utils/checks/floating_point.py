@@ -55,7 +55,7 @@ def _kind(fmt: Format, x: float) -> str:
 
 def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
     """Numbers that know only + and − in their format; the sum must be right to two ulps."""
-    for fmt, count in ((BF16, 400), (BF16, 1000), (E4M3, 40), (E4M3, 70), (FP16, 3000)):
+    for fmt, count in ((BF16, 400), (E4M3, 40), (E4M3, 70), (FP16, 600)):
         values = [fmt.round(random.uniform(0.5, 1.5) * 100 / count) for _ in range(count)]
         numbers = [sums.Rounded(value, fmt) for value in values]
         total = kahan(numbers, sums.Rounded(0.0, fmt))

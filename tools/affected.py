@@ -1,0 +1,178 @@
+"""Which tests a change can reach: what imports or names a changed file, directly or through others.
+
+The graph is read from the sources, not from a run: import statements, modules named in strings
+(`import_module`), file names in strings (a widget's `.js`), the code cells of notebooks. What it
+can't see (data, pins, fixtures) reaches everything.
+"""
+
+import ast
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from course_utils import _ROOM_OF
+from course_utils.files import NOTEBOOKS, ROOT, SOLUTIONS
+
+EVERYTHING = re.compile(
+    r"(data|\.ci|tools/(setup|test|report|affected))\b|requirements\.txt|pyproject\.toml|Makefile"
+    r"|tests/(conftest\.py|sanitise\.cfg)|course_utils/(__init__|files)\.py"
+)
+EVERY_CHAPTER = (
+    "tests/test_chapters.py",
+    "tests/test_answers.py",
+    "tests/conditions/test_conditions.py",
+)
+DOOR = "course_utils/exercises.py"  # names every checker; a chapter needs its own only
+
+
+class NothingToCompare(Exception):
+    """Git can't say what changed; the message says why."""
+
+
+def changed_files(since: str = "HEAD") -> list[str]:
+    """Files of the tree that differ from commit `since`, and those git doesn't know yet.
+
+    Errors: NothingToCompare for a commit that isn't there, and outside a git checkout.
+    """
+    found: list[str] = []
+    for command in (
+        ["git", "diff", "--name-only", since, "--"],
+        ["git", "ls-files", "--others", "--exclude-standard"],
+    ):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            reason = done.stderr.strip().splitlines()[0]
+            raise NothingToCompare(f"CHANGED={since} can't be compared: {reason}")
+        found += done.stdout.splitlines()
+    return sorted(set(found))
+
+
+def reached_by(changed: Iterable[str]) -> list[str] | None:
+    """Test files and notebooks, as paths below the root, that a change can reach; None for all."""
+    changed = set(changed)
+    if any(EVERYTHING.match(path) for path in changed):
+        return None
+    found = {path for path in targets() if changed & {path, *reached_from(path)}}
+    if any(path.endswith(".ipynb") for path in found):
+        found |= set(EVERY_CHAPTER)
+    return sorted(found)
+
+
+def own_tests(stem: str) -> list[str]:
+    """Test files of the rooms that this chapter uses and no other does."""
+    mine = set(reached_from(f"notebooks/{stem}.ipynb"))
+    for other in NOTEBOOKS.glob("*.ipynb"):
+        if other.stem != stem:
+            mine -= set(reached_from(_name(other)))
+    mine = {room for room in mine if "/checks/" not in room}
+    return [t for t in targets() if t.endswith(".py") and mine & reached_from(t)]
+
+
+@cache
+def targets() -> list[str]:
+    """Everything that pytest runs: test files, chapters, solutions."""
+    tests = [p for p in (ROOT / "tests").rglob("test_*.py")]
+    return sorted(map(_name, [*tests, *NOTEBOOKS.glob("*.ipynb"), *SOLUTIONS.glob("*.ipynb")]))
+
+
+@cache
+def reached_from(path: str) -> frozenset[str]:
+    """Every file that `path` depends on, at any distance."""
+    waiting = list(used_by(path) | _checkers(path))
+    found = set(waiting)
+    while waiting:
+        new = used_by(waiting.pop()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
+
+
+def _checkers(path: str) -> frozenset[str]:
+    """The checkers of a notebook's exercises; all of them for a test."""
+    rooms = (ROOT / "course_utils" / "checks").glob("*.py")
+    if path.endswith(".ipynb"):
+        solutions = f"solutions/{Path(path).name}"
+        return frozenset(_name(room) for room in rooms if solutions in room.read_text())
+    return frozenset(map(_name, rooms)) if DOOR in used_by(path) else frozenset()
+
+
+@cache
+def used_by(path: str) -> frozenset[str]:
+    """The files that one file imports or names."""
+    if not path.endswith((".py", ".ipynb")):
+        return frozenset()
+    found: set[str] = set()
+    for text in _sources(ROOT / path):
+        found |= set(_named_in(ast.parse(text), strings=path != DOOR))
+    return frozenset(found - {path})
+
+
+def _sources(path: Path) -> Iterator[str]:
+    """A Python file, or the code cells of a notebook that are Python once magics are left out."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield text
+        return
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] == "code":
+            lines = "".join(cell["source"]).splitlines()
+            yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+            if any("load_ext course_utils" in line for line in lines):
+                yield "import course_utils.rank_engine.magic"
+
+
+def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _module(alias.name)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = alias.name
+                if node.module == "course_utils" and name in _ROOM_OF:
+                    name = _ROOM_OF[name]
+                yield from _module(f"{node.module}.{name}") or _module(node.module)
+        elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _module(node.value.rstrip("."), whole=node.value.endswith("."))
+            yield from _files_called().get(node.value.rsplit("/", 1)[-1], ())
+            yield from _in_quoted_code(node.value)
+
+
+def _in_quoted_code(text: str) -> Iterator[str]:
+    """What code in a string imports: tests hand cells to a kernel so."""
+    for module, names in re.findall(r"from (course_utils[\w.]*) import ([\w, ]+)", text):
+        with suppress(SyntaxError):
+            yield from _named_in(ast.parse(f"from {module} import {names}"), strings=False)
+    if "load_ext course_utils" in text:
+        yield from _module("course_utils.rank_engine.magic")
+
+
+def _module(name: str, whole: bool = False) -> list[str]:
+    """The files of a module of this project; with `whole`, every module of a package."""
+    if not re.fullmatch(r"(course_utils|tests|tools)(\.\w+)+", name):
+        return []
+    path = ROOT / name.replace(".", "/")
+    if path.with_suffix(".py").exists():
+        return [_name(path.with_suffix(".py"))]
+    if whole and path.is_dir():
+        return [_name(p) for p in path.glob("*.py")]
+    return [_name(path / "__init__.py")] if (path / "__init__.py").exists() else []
+
+
+@cache
+def _files_called() -> dict[str, list[str]]:
+    """Files that are named by their name alone: what a widget loads, what a page shows."""
+    found: dict[str, list[str]] = {}
+    for folder, kinds in (("course_utils", "js css"), ("notebooks", "ipynb"), (".", "md yml")):
+        for kind in kinds.split():
+            for path in (ROOT / folder).glob(f"{'**/' if folder != '.' else ''}*.{kind}"):
+                found.setdefault(path.name, []).append(_name(path))
+    return found
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()

@@ -1,0 +1,229 @@
+"""What the last `make test` found, by chapter: from JUnit files and the journal, printed and kept.
+
+build/report.json has the same for machines: per chapter seconds, claims, exercises, evidence, what
+failed; then where the rest of the time went.
+"""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from course_utils import exercises, files
+
+BUILD = files.ROOT / "build"
+JUNIT = {"library": BUILD / "library.xml", "chapters": BUILD / "chapters.xml"}
+JOURNAL = BUILD / "journal.jsonl"
+REPORT = BUILD / "report.json"
+BUDGET_SECONDS = 30
+BAD = ("failure", "error")
+COLOUR = re.compile(r"(#x1B|\x1b)\[[\d;]*m")
+RAISED = re.compile(r"[\w.]*(Error|Warning|Exception|Interrupt)\b: ")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test as JUnit has it."""
+
+    group: str
+    name: str
+    seconds: float
+    problem: str | None
+
+    @property
+    def chapter(self) -> str | None:
+        """The chapter whose page this test runs; None for any other test."""
+        parts = self.group.split(".")
+        return parts[1] if parts[0] == "notebooks" and len(parts) == 3 else None
+
+
+@dataclass
+class Chapter:
+    """What a run says of one chapter. Seconds are the page's own, without waiting for its turn."""
+
+    seconds: float = 0.0
+    claims_held: int = 0
+    claims_failed: list[str] = field(default_factory=list)
+    claims_not_decided: list[str] = field(default_factory=list)
+    claims_not_tested_here: dict[str, str] = field(default_factory=dict)
+    exercises_verified: list[str] = field(default_factory=list)
+    exercises_not_verified: list[str] = field(default_factory=list)
+    recordings: list[dict[str, Any]] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def over_budget(self) -> bool:
+        return self.seconds > BUDGET_SECONDS
+
+
+def main() -> None:
+    """Reads what the run left, writes build/report.json, prints the table."""
+    cases = [case for path in JUNIT.values() for case in read_junit(path)]
+    journal = read_journal(JOURNAL)
+    chapters = by_chapter(cases, journal)
+    content = as_json(chapters, cases)
+    files.write_whole(REPORT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    print(as_text(chapters, cases))
+    kept = [path.name for path in (REPORT, *JUNIT.values()) if path.exists()]
+    print(f"For machines, in build/: {', '.join(kept)}")
+
+
+def read_junit(path: Path) -> Iterator[Case]:
+    """The tests of one JUnit file that were not skipped; none where the run didn't write it."""
+    if not path.exists():
+        return
+    for case in ET.parse(path).iter("testcase"):
+        if case.find("skipped") is None:
+            said = [bad.text or bad.get("message", "") for bad in case if bad.tag in BAD]
+            name, seconds = case.get("name", ""), float(case.get("time", 0))
+            yield Case(case.get("classname", ""), name, seconds, "\n".join(said) or None)
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """What the chapters noted."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Chapter]:
+    """The chapters whose pages or exercises were tested, in order."""
+    found: dict[str, Chapter] = defaultdict(Chapter)
+    for case in cases:
+        if case.chapter:
+            found[case.chapter].seconds += case.seconds
+    for one in journal:
+        if one["kind"] == "waited" and one["chapter"] in found:
+            found[one["chapter"]].seconds -= one["seconds"]
+    for name, chapter in found.items():
+        _claims(chapter, [one for one in journal if one["chapter"] == name])
+        _evidence(chapter, [one for one in journal if one["chapter"] == name])
+    for exercise, right in _exercises(cases).items():
+        stem = Path(exercises.find(exercise).solution).stem
+        chapter = found[stem]
+        (chapter.exercises_verified if right else chapter.exercises_not_verified).append(exercise)
+    for case in cases:
+        stem = next((stem for stem in found if stem in f"{case.group} {case.name}"), None)
+        if case.problem and stem:
+            found[stem].failed.append(f"{_where(case)}: {_first_line(case.problem)}")
+    return dict(sorted(found.items()))
+
+
+def _claims(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
+    """A claim made several times (page, solutions, other conditions) counts once, at its worst."""
+    outcomes: dict[str, set[str]] = defaultdict(set)
+    for one in journal:
+        if one["kind"] == "claim":
+            outcomes[one["text"]].add(one["outcome"])
+            if one["outcome"] == "not tested here":
+                chapter.claims_not_tested_here[one["text"]] = one["needs"]
+    chapter.claims_failed = [text for text, seen in outcomes.items() if "failed" in seen]
+    chapter.claims_not_decided = [t for t, seen in outcomes.items() if "not decided" in seen]
+    chapter.claims_held = sum(seen == {"held"} for seen in outcomes.values())
+
+
+def _evidence(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
+    now = datetime.now(UTC)
+    for one in journal:
+        if one["kind"] == "recorded":
+            days = (now - datetime.fromisoformat(one["date"])).days
+            shown = {"experiment": one["name"], "machine": one["machine"], "days_old": days}
+            if shown not in chapter.recordings:
+                chapter.recordings.append(shown)
+    chapter.published = sorted({one["name"] for one in journal if one["kind"] == "published"})
+
+
+def _exercises(cases: list[Case]) -> dict[str, bool]:
+    """Whether everything that tests an exercise's check passed: solution, stub, wrong answers."""
+    verified: dict[str, bool] = {}
+    for case in cases:
+        if case.group == "tests.test_answers" and "[" in case.name:
+            exercise = case.name.partition("[")[2].rstrip("]").partition("-")[0]
+            verified[exercise] = verified.get(exercise, True) and case.problem is None
+    return verified
+
+
+def _where(case: Case) -> str:
+    folder = "solutions, " if "solutions" in case.group else ""
+    return folder + case.name if "notebooks" in case.group else f"{case.group}::{case.name}"
+
+
+def _first_line(problem: str) -> str:
+    """What a failing cell or test said, in a line, without the colours of a terminal."""
+    text = COLOUR.sub("", problem)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if "Cell outputs differ" in text:
+        both = [line for line in lines if " == " in line and not line.startswith("assert")]
+        return f"the stored output differs: {(both or lines[-1:])[0]}"
+    raised = [line for line in lines if RAISED.match(line)]
+    asserted = [line.removeprefix("E").strip() for line in lines if line.startswith("E  ")]
+    return (asserted[:1] or raised[-1:] or lines or ["failed"])[0][:160]
+
+
+def as_json(chapters: dict[str, Chapter], cases: list[Case]) -> dict[str, Any]:
+    """The whole report as plain data."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "passed": not any(case.problem for case in cases),
+        "budget_seconds": BUDGET_SECONDS,
+        "chapters": {
+            name: {**asdict(chapter), "over_budget": chapter.over_budget}
+            for name, chapter in chapters.items()
+        },
+        "seconds_by_file": dict(_slowest(cases)),
+    }
+
+
+def _slowest(cases: list[Case]) -> list[tuple[str, float]]:
+    spent: dict[str, float] = defaultdict(float)
+    for case in cases:
+        spent[case.group] += case.seconds
+    return sorted(((g, round(s, 1)) for g, s in spent.items()), key=lambda pair: -pair[1])
+
+
+HEAD = ("chapter", "seconds", "claims held", "not testable here", "exercises", "evidence shown")
+
+
+def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
+    """The table of the chapters, what is wrong, and where the time went."""
+    rows = [HEAD, *(_row(name, chapter) for name, chapter in chapters.items())]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    for name, chapter in chapters.items():
+        lines += [f"✗ {name}, {problem}" for problem in chapter.failed]
+        lines += [f"– {name}, not decided: {text}" for text in chapter.claims_not_decided]
+        if chapter.over_budget:
+            lines.append(f"– {name} takes {chapter.seconds:.0f} s, over its {BUDGET_SECONDS} s")
+    spent = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in _slowest(cases)[:8])
+    return "\n".join([*(line.rstrip() for line in lines), f"Most time, on one worker: {spent}"])
+
+
+def _row(name: str, chapter: Chapter) -> tuple[str, ...]:
+    verified = len(chapter.exercises_verified)
+    claims = chapter.claims_held + len(chapter.claims_failed) + len(chapter.claims_not_decided)
+    return (
+        name,
+        f"{chapter.seconds:.1f}",
+        f"{chapter.claims_held}/{claims}",
+        _counted(chapter.claims_not_tested_here),
+        f"{verified}/{verified + len(chapter.exercises_not_verified)}",
+        _shown(chapter),
+    )
+
+
+def _counted(needs: dict[str, str]) -> str:
+    kinds = sorted(set(needs.values()))
+    return ", ".join(f"{sum(n == kind for n in needs.values())} ({kind})" for kind in kinds) or "0"
+
+
+def _shown(chapter: Chapter) -> str:
+    ages = [one["days_old"] for one in chapter.recordings]
+    machines = ", ".join(sorted({one["machine"] for one in chapter.recordings}))
+    recorded = (
+        f"{len(ages)} recorded ({machines}, up to {max(ages)} days old)" if ages else "0 recorded"
+    )
+    return f"{recorded}, {len(chapter.published)} published"
