@@ -78,13 +78,13 @@ def new_figure(title: str, height_inches: float) -> "Figure":
     return figure
 
 
-def render(figure: "Figure", alt: str) -> Picture:
+def render(figure: "Figure", alt: str, colours: int = 96) -> Picture:
     """The figure as a Picture, in few colours so that a notebook stays small."""
     from PIL import Image
 
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI)
-    Image.open(raw).convert("RGB").quantize(96).save(small, format="png", optimize=True)
+    Image.open(raw).convert("RGB").quantize(colours).save(small, format="png", optimize=True)
     return Picture(small.getvalue(), alt)
 
 

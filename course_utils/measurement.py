@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
 UNITS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -44,6 +44,10 @@ class Measurement:
         if self.others is None:
             return "this system doesn't tell how busy other programs were"
         return f"kept ≈ {self.n} of ≈ {self.offered}, others took ≈ {self.others:.2f} cores"
+
+    def per(self, count: int) -> "Measurement":
+        """The same, for one of the `count` equal things that a repetition did."""
+        return replace(self, values=tuple(value / count for value in self.values))
 
     def __str__(self) -> str:
         show = format_seconds if self.unit == "seconds" else format_ratio

@@ -1,7 +1,7 @@
 """Comparing evidence in a figure: live beside recorded beside published, each with its origin."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -61,13 +61,15 @@ def compare_lines(
     y_label: str,
     log: str = "",
     steps: bool = False,
+    marks: Mapping[float, str] | None = None,
 ) -> Picture:
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
     A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
     squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
     `steps` a value holds until the next. Predictions and exact values come as
-    `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each).
+    `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
+    words at places on the x axis, such as the sizes of caches.
     """
     from matplotlib.ticker import LogLocator
 
@@ -92,6 +94,9 @@ def compare_lines(
     axes.set_ylabel(y_label)
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
+    for x, words in (marks or {}).items():
+        axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
+        axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
     found = {Series.of(v).provenance for _, v in lines if v} - {""}
     figure.supxlabel("\n".join(sorted(found)), fontsize=9, color="#555555", x=0.01, ha="left")
     return render(figure, title)

@@ -34,6 +34,11 @@ READY = """async (name) => {
     window.panel = panel
 }"""
 RUN_ALL = "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
+RUN_CELL = """async (id) => {
+    const notebook = window.panel.content
+    notebook.activeCellIndex = notebook.widgets.findIndex(cell => cell.model.id === id)
+    await window.jupyterapp.commands.execute('notebook:run-cell')
+}"""
 IDLE = """() => {
     const kernel = window.panel.sessionContext.session?.kernel
     return kernel?.status === 'idle'
@@ -65,6 +70,12 @@ class Lab:
         """Runs every cell; JupyterLab's command ends when the last one has."""
         self.page.set_default_timeout(RUN_MS)
         self.page.evaluate(RUN_ALL)
+        self.page.wait_for_function(IDLE, timeout=RUN_MS)
+
+    def run(self, *cells: str) -> None:
+        """Runs the cells with these ids, in this order, and waits for the last."""
+        for cell in cells:
+            self.page.evaluate(RUN_CELL, cell)
         self.page.wait_for_function(IDLE, timeout=RUN_MS)
 
     def outputs(self, cell: str) -> str:

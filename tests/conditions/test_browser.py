@@ -32,7 +32,7 @@ def test_chapter_2_runs_in_jupyterlab_and_its_widget_moves(lab: Lab):  # noqa: F
 @needs_browser
 def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):  # noqa: F811
     lab.open("06_floating_point_formats.ipynb")
-    lab.run_all()
+    lab.run("setup", "explorer")
     explorer = lab.show("explorer").locator(".bit-explorer")
     value, box = explorer.locator('[data-row="value"]'), explorer.get_by_label("a number")
 
@@ -69,7 +69,7 @@ def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):  # noq
 @needs_browser
 def test_the_bytes_of_chapter_7_move_with_batch_and_width(lab: Lab):  # noqa: F811
     lab.open("07_mixed_precision.ipynb")
-    lab.run_all()
+    lab.run("setup", "widget")
     cell = lab.show("widget")
     cell.get_by_text("they cross near").first.wait_for(timeout=90_000)
     cell.get_by_text("AMP holds less").first.wait_for(timeout=20_000)
