@@ -128,6 +128,7 @@ ROOMS = (
     "mixed_precision",
     "memory_snapshots",
     "collectives",
+    "scaling_plan",
 )
 
 
