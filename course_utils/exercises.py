@@ -129,6 +129,7 @@ ROOMS = (
     "memory_snapshots",
     "collectives",
     "data_parallelism",
+    "scaling_plan",
 )
 
 

@@ -18,14 +18,13 @@ NOTES = {
 }
 
 
-def tensors_to_send(config: GPTConfig, batch: int) -> dict[str, int]:
-    """Bytes of what the ways must send, found by hooks in a forward pass of the model.
+def tensors_to_send(config: GPTConfig, batch: int, n: int) -> dict[str, int]:
+    """Bytes that all of `n` ranks send together in a step, from the tensors of a real model.
 
+    Hooks in a forward pass find them: all gradients; what one block gives to the next, and the
+    token embedding, which both ends of a model cut by layers hold; outputs of the layers that end
+    in a sum over channels, and inputs of those whose backward pass does.
     It runs on torch's default device; on "meta" it needs no memory.
-
-    `gradients`: of all parameters. `cut`: what one block gives to the next. `table`: the token
-    embedding, which both ends of a model cut by layers hold. `sums`: outputs of the layers that
-    end in a sum over channels (forward), and inputs of those that begin with one (backward).
     """
     import torch
 
@@ -43,11 +42,11 @@ def tensors_to_send(config: GPTConfig, batch: int) -> dict[str, int]:
             layer.register_forward_pre_hook(lambda _m, x: sums.append(x[0].nbytes))
         block.register_forward_hook(lambda _m, _x, out: cuts.append(out.nbytes))
     model(tokens)
+    gradients = sum(p.nbytes for p in model.parameters())
     return {
-        "gradients": sum(p.nbytes for p in model.parameters()),
-        "cut": cuts[0],
-        "table": model.tokens.weight.nbytes,
-        "sums": sum(sums),
+        "data": 2 * (n - 1) * gradients,
+        "layers": 2 * (n - 1) * cuts[0] + 2 * model.tokens.weight.nbytes,
+        "channels": 2 * (n - 1) * sum(sums),
     }
 
 
