@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,8 +12,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from course_utils.addition import ALPHABET, LINE, Addition, answer_loss
 from course_utils.collectives import slowest_seconds
-from course_utils.data_parallel import Link, apart
+from course_utils.data_parallel import Link, SlowLink, apart
 from course_utils.gpt import GPT, GPTConfig
+from course_utils.timeline import Span
 from course_utils.timing import synchronize
 
 LINES = 32  # of a rank's batch
@@ -67,6 +69,18 @@ def four_batches(link: Link, hooks: Any, accumulate: bool) -> tuple[int, int, Te
         if hooks.sync:
             hooks.finish()
     return link.messages, link.n_bytes, flat_gradients(hooks.model)
+
+
+def watched(link: SlowLink, ways: Sequence[str], names: dict[str, Any]) -> list[Span]:
+    """The spans of a step by each way on a slow link, which is the page's `link` from then on.
+
+    `names` has what the page defined: `step`, and the `link` on which its functions send.
+    """
+    names["link"] = link
+    for way in ways:
+        names["step"](way)  # to warm up
+        link.watch(partial(names["step"], way))
+    return list(link.spans)
 
 
 def sweep(
