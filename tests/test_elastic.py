@@ -66,8 +66,9 @@ def free_port():
 def ended(process):
     try:
         out, said = process.communicate(timeout=120)
-    finally:
-        process.kill()
+    except subprocess.TimeoutExpired:
+        process.terminate()  # torchrun ends its ranks
+        out, said = process.communicate(timeout=60)
     return process.returncode, out, said
 
 
