@@ -145,6 +145,8 @@ ROOMS = (
     "mixed_precision",
     "memory_snapshots",
     "collectives",
+    "data_parallelism",
+    "scaling_plan",
 )
 
 

@@ -14,6 +14,9 @@ OPENING = """
 import os
 import random
 
+if "RANK" not in os.environ:
+    raise SystemExit("No rank was given. Start it so: torchrun --nproc-per-node {n} {name}")
+
 import numpy
 import torch
 import torch.distributed as dist
@@ -59,7 +62,9 @@ def save(
             "hasn't got. Make it in a %%ranks cell."
         )
     head = FIRST_LINE.format(n=n, name=path.name)
-    opening = OPENING.format(own_gpu="False" if on_cpu else OWN_GPU) + (INIT if init else "")
+    opening = OPENING.format(n=n, name=path.name, own_gpu="False" if on_cpu else OWN_GPU) + (
+        INIT if init else ""
+    )
     body = "\n\n".join(_shown(cell).strip("\n") for cell in cells)
     files.write_whole(path, f"{head}\n{opening}\n{body}\n{ENDING}")
 

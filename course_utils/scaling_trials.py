@@ -1,0 +1,55 @@
+"""How data-parallel steps scale: on this machine's ranks, and as others published it."""
+
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from course_utils.addition import Addition, answer_loss
+from course_utils.evidence import Published, published
+from course_utils.gpt import GPT, GPTConfig
+from course_utils.labelled import Series
+
+
+def step_seconds(batch: int = 32, steps: int = 8, device: str = "cpu") -> float:
+    """Seconds of a step of the tiny GPT with `batch` lines on each rank; called on all ranks.
+
+    By hand, with one all_reduce: DDP and torch.optim take seconds to import in each new rank.
+    """
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    lines, model = Addition().train[:batch].to(device), GPT(GPTConfig.tiny()).to(device)
+    began = 0.0
+    for step in range(steps + 2):
+        if step == 2:  # the first two warm up
+            dist.barrier()
+            began = time.perf_counter()
+        gradients = torch.autograd.grad(answer_loss(model, lines), list(model.parameters()))
+        mean = torch.cat([gradient.flatten() for gradient in gradients]) / dist.get_world_size()
+        dist.all_reduce(mean)
+        weights = parameters_to_vector(model.parameters()).detach()
+        vector_to_parameters(weights - 0.01 * mean, model.parameters())
+    mean.sum().item()
+    return (time.perf_counter() - began) / steps
+
+
+def published_efficiency() -> dict[str, Series]:
+    """Throughput a device by number of devices, relative to the fewest that were published."""
+    d2l, a100, h100 = map(
+        published, ("data_parallel_d2l", "data_parallel_a100", "llm_foundry_h100")
+    )
+    found = {}
+    for name in ("LeNet", "ResNet-18"):
+        rows = [row for row in d2l.rows if row["model"] == name]
+        found[name] = _relative({r["gpus"]: 1 / r["epoch_seconds"] / r["gpus"] for r in rows}, d2l)
+    each = {row["gpus"]: row["tokens_per_s"] / row["gpus"] for row in a100.rows}
+    found["GPT, A100"] = _relative(each, a100)
+    rows = [row for row in h100.rows if row["model"] == "7B"]
+    found["7B, H100"] = _relative({row["gpus"]: row["tokens_per_s_gpu"] for row in rows}, h100)
+    return found
+
+
+def _relative(each: dict[int, float], source: Published) -> Series:
+    first = each[min(each)]
+    return Series({n: x / first for n, x in each.items()}, "published", source.provenance)
