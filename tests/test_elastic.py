@@ -19,11 +19,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processe
 
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory):
-    """The cells `keep` and `train` of chapter 12, as functions of files that hold them."""
+    """The cells `keep` and `resumable` of chapter 12, as functions of files that hold them."""
     chapter = json.loads((files.NOTEBOOKS / "12_data_parallelism.ipynb").read_text())
     cells = {cell["id"]: "".join(cell["source"]) for cell in chapter["cells"]}
     folder, names = tmp_path_factory.mktemp("cells"), {"torch": __import__("torch")}
-    for name in ("keep", "train"):
+    for name in ("keep", "resumable"):
         path = folder / f"{name}_cell.py"
         path.write_text(cells[name])
         exec(compile(cells[name], str(path), "exec"), names)
