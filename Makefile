@@ -1,6 +1,8 @@
 .PHONY: help setup lab demo slides progress test testgpu doctor record normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
+# In a container one is often root, which JupyterLab wants to be told.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 help:  ## what can be made here
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /: /'
@@ -10,7 +12,8 @@ setup:  ## .venv with everything in it; does nothing when it is up to date
 
 lab: setup  ## JupyterLab at the map of the course (ARGS="--no-browser --port 9000")
 	@echo "Opening JupyterLab in notebooks/ (stop it with Ctrl-C)"
-	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab 00_index.ipynb $(ARGS)
+	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab --LabApp.default_url=/lab/tree/00_index.ipynb \
+		$(AS_ROOT) $(ARGS)
 
 demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open")
 	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(ARGS)

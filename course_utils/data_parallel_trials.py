@@ -1,5 +1,6 @@
 """What chapter 12 has ranks do by `ranks.run`: equality on any device, and steps of real size."""
 
+import gc
 import struct
 from collections import defaultdict
 from collections.abc import Callable
@@ -157,6 +158,7 @@ def time_data_parallel(gpus: int, batch: int, times: int = 5) -> dict[str, float
 
     from course_utils.timing import seconds
 
+    _forget()
     for index in range(gpus):
         torch.cuda.reset_peak_memory_stats(index)
     model = nn.DataParallel(resnet18_for_28().cuda(), list(range(gpus)))
@@ -166,8 +168,15 @@ def time_data_parallel(gpus: int, batch: int, times: int = 5) -> dict[str, float
     return {"seconds": median(took), "first_bytes": peaks[0], "other_bytes": max(peaks[1:])}
 
 
+def _forget() -> None:
+    """Frees what earlier models left: cycles of references, and what the allocator kept of them."""
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
 def time_ddp(batch: int, times: int = 5) -> dict[str, float]:
     """The same step by DDP, a GPU a rank: seconds of the slowest, this rank's peak bytes."""
+    _forget()
     torch.cuda.reset_peak_memory_stats()
     return {
         "seconds": time_resnet18("cuda", batch, times),
@@ -178,28 +187,52 @@ def time_ddp(batch: int, times: int = 5) -> dict[str, float]:
 def real_size(gpus: int) -> dict[str, list[dict[str, Any]]]:
     """What a machine with GPUs records of chapter 12, by experiment; without one, no rows.
 
-    Ranks are started for it, a GPU each; two share one for `ddp_equality_one_gpu`.
+    Ranks are started for it, a GPU each; two share it where there is one. `equality` has the
+    errors of DDP wherever there is a GPU, `scaling` rows for 1, 2, 4 and 8 GPUs where there are
+    several.
     """
     from course_utils import ranks
 
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     if not gpus:
         return rows
-    ranks.start(2, device="cuda")
+    ranks.start(2, device="cuda", limit_seconds=120)
     found = ranks.run(ddp_against_one, "cuda", 50)[0]
-    rows["ddp_equality_one_gpu"] = [{"ranks": 2, "steps": 50, **found}]
+    rows["equality"] = [{"ranks": 2, "steps": 50, **found}]
+    if gpus == 1:
+        rows["ddp_equality_one_gpu"] = rows["equality"]
     ranks.start(gpus, device="cuda", limit_seconds=300)
     took = ranks.run(time_resnet18, "cuda", 256)[0]
     speed = {"images_per_s": gpus * 256 / took}
     rows["resnet18_step"] = [{"gpus": gpus, "batch": 256, "seconds": took, **speed}]
-    config = GPTConfig.small()
-    took = ranks.run(time_gpt, "cuda", config, 8)[0]
-    speed = {"tokens_per_s": gpus * 8 * config.context / took}
-    rows["gpt_small_step"] = [{"gpus": gpus, "batch": 8, "seconds": took, **speed}]
     if gpus > 1:
-        rows["dp_vs_ddp"] = _dp_vs_ddp(gpus, ranks.run(time_ddp, 256))
+        ddp = ranks.run(time_ddp, 256)
+        ranks.stop()  # its processes keep memory of every GPU
+        rows["dp_vs_ddp"] = _dp_vs_ddp(gpus, ddp)
+    tokens_per_s = {n: _gpt_small_tokens_per_s(n) for n in (1, 2, 4, 8) if n <= gpus}
+    most = max(tokens_per_s)
+    rows["gpt_small_step"] = [{"gpus": most, "batch": 8, **_step(most, tokens_per_s[most])}]
+    if gpus > 1:
+        rows["scaling"] = [
+            {"ranks": n, "tokens_per_s": x, "efficiency": x / n / tokens_per_s[1]}
+            for n, x in tokens_per_s.items()
+        ]
     ranks.stop()  # who starts ranks after this chooses their device anew
     return rows
+
+
+def _gpt_small_tokens_per_s(gpus: int) -> float:
+    """Tokens a second of GPT `small`, 8 texts a GPU, on ranks that are started for it."""
+    from course_utils import ranks
+
+    ranks.start(gpus, device="cuda", limit_seconds=300)
+    config = GPTConfig.small()
+    return float(gpus * 8 * config.context / ranks.run(time_gpt, "cuda", config, 8)[0])
+
+
+def _step(gpus: int, tokens_per_s: float) -> dict[str, float]:
+    seconds = gpus * 8 * GPTConfig.small().context / tokens_per_s
+    return {"seconds": seconds, "tokens_per_s": tokens_per_s}
 
 
 def _dp_vs_ddp(gpus: int, ddp: list[dict[str, float]]) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def is_run(kept: Kept, chapter: course.Chapter) -> bool:
 def report() -> str:
     """A line for each chapter that is written: cells run, exercises passed."""
     if not is_kept():
-        return "This run was made by itself, without a reader, and keeps no progress."
+        return "Run this cell to see yours: this output is of a run without a reader."
     kept = read()
     lines = [_line(kept, chapter) for chapter in course.written()]
     return "\n".join([*lines, "", _where()])

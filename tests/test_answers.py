@@ -8,6 +8,7 @@ import pytest
 
 from course_utils import files
 from course_utils.exercises import ROOMS, _exercises, grade
+from course_utils.worked import worked
 
 EXERCISES = [exercise for room in ROOMS for exercise in _exercises(room)]
 WRONG = {
@@ -89,3 +90,13 @@ def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
     )
     body = inspect.getsource(slow_train).splitlines()[2:]  # without signature and docstring
     assert "\n".join(f"> {line}" for line in body) in page
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_that_is_shown_runs_where_it_is_pasted(exercise):
+    chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
+    names: dict = {}
+    exec(cells(chapter)[0].partition("start(")[0], names)
+    shown = worked(exercise.name, exercise.solution).code
+    exec(shown, names)
+    assert f'check("{exercise.name}"' in shown

@@ -89,10 +89,10 @@ def test_two_nodes_give_the_losses_of_the_notebook(start, losses):
     port = free_port()
     agents = [
         start(
-            TORCHRUN, "--nnodes", 2, "--node-rank", node, "--nproc-per-node", 1,
-            "--master-addr", "127.0.0.1", "--master-port", port,
+            TORCHRUN, "--nnodes", 2, "--nproc-per-node", 1, "--rdzv-backend", "c10d",
+            "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "course",
         )
-        for node in (0, 1)
+        for _ in range(2)
     ]  # fmt: skip
     results = [ended(agent) for agent in agents]
     assert [status for status, _, _ in results] == [0, 0], results

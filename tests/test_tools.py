@@ -175,6 +175,27 @@ def broken_course(tmp_path):
     return tmp_path
 
 
+def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_course):
+    page = broken_course / "notebooks" / f"{FORMATS}.ipynb"
+    once = "import pathlib\nmark = pathlib.Path('mark')\nassert mark.exists() or mark.touch()"
+    cells = [nbformat.v4.new_code_cell(text, id=f"c{n}") for n, text in enumerate(["1", once])]
+    for cell in cells:
+        cell.execution_count, cell.outputs = 1, []
+    cells[0].source = "one = 1"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), page)
+    program = (
+        "from tools.test import Selection, run\n"
+        f"print(run(Selection([], ['notebooks/{FORMATS}.ipynb'], []), []))"
+    )
+    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
+    assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
+    assert f"– {FORMATS}, passed when run again: Cell 1: AssertionError" in done.stdout
+    kept = json.loads((broken_course / "build" / "report.json").read_text())
+    assert kept["passed"] is True and kept["chapters"][FORMATS]["passed_again"]
+
+
 def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     program = (
         "from tools.test import Selection, run\n"

@@ -8,8 +8,8 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,17 @@ from typing import Any
 from course_utils import exercises, files
 
 BUILD = files.ROOT / "build"
-JUNIT = {"library": BUILD / "library.xml", "chapters": BUILD / "chapters.xml"}
+JUNIT = {
+    "library": BUILD / "library.xml",
+    "chapters": BUILD / "chapters.xml",
+    "again": BUILD / "again.xml",
+}
 JOURNAL = BUILD / "journal.jsonl"
 REPORT = BUILD / "report.json"
 BUDGET_SECONDS = 30
 BAD = ("failure", "error")
 COLOUR = re.compile(r"(#x1B|\x1b)\[[\d;]*m")
-RAISED = re.compile(r"[\w.]*(Error|Warning|Exception|Interrupt)\b: ")
+RAISED = re.compile(r"[\w.]*(Error|Warning|Exception|Interrupt)\b:")
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Case:
     name: str
     seconds: float
     problem: str | None
+    at_first: str | None = None
 
     @property
     def chapter(self) -> str | None:
@@ -56,6 +61,7 @@ class Chapter:
     recordings: list[dict[str, Any]] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    passed_again: list[str] = field(default_factory=list)
 
     @property
     def over_budget(self) -> bool:
@@ -64,7 +70,7 @@ class Chapter:
 
 def main() -> None:
     """Reads what the run left, writes build/report.json, prints the table."""
-    cases = [case for path in JUNIT.values() for case in read_junit(path)]
+    cases = at_last(JUNIT)
     journal = read_journal(JOURNAL)
     chapters = by_chapter(cases, journal)
     content = as_json(chapters, cases)
@@ -83,6 +89,28 @@ def read_junit(path: Path) -> Iterator[Case]:
             said = [bad.text or bad.get("message", "") for bad in case if bad.tag in BAD]
             name, seconds = case.get("name", ""), float(case.get("time", 0))
             yield Case(case.get("classname", ""), name, seconds, "\n".join(said) or None)
+
+
+def at_last(junit: dict[str, Path]) -> list[Case]:
+    """The cases of all runs; of one that failed and was run again, what it gave then."""
+    later = {(case.group, case.name): case for case in read_junit(junit["again"])}
+    first = [*read_junit(junit["library"]), *read_junit(junit["chapters"])]
+    return [
+        replace(later[key], at_first=case.problem)
+        if case.problem and (key := (case.group, case.name)) in later
+        else case
+        for case in first
+    ]
+
+
+def targets_that_failed(cases: Iterable[Case]) -> list[str]:
+    """What pytest must be given to run the failed cases again: pages whole, tests one by one."""
+    found = []
+    for case in cases:
+        path = case.group.replace(".", "/").replace("/ipynb", ".ipynb")
+        if case.problem:
+            found.append(path if path.endswith(".ipynb") else f"{path}.py::{case.name}")
+    return list(dict.fromkeys(found))
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
@@ -110,6 +138,8 @@ def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Ch
         stem = next((stem for stem in found if stem in f"{case.group} {case.name}"), None)
         if case.problem and stem:
             found[stem].failed.append(f"{_where(case)}: {_first_line(case.problem)}")
+        elif case.at_first and stem:
+            found[stem].passed_again.append(f"{_where(case)}: {_first_line(case.at_first)}")
     return dict(sorted(found.items()))
 
 
@@ -195,6 +225,7 @@ def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
     for name, chapter in chapters.items():
         lines += [f"✗ {name}, {problem}" for problem in chapter.failed]
+        lines += [f"– {name}, passed when run again: {first}" for first in chapter.passed_again]
         lines += [f"– {name}, not decided: {text}" for text in chapter.claims_not_decided]
         if chapter.over_budget:
             lines.append(f"– {name} takes {chapter.seconds:.0f} s, over its {BUDGET_SECONDS} s")
