@@ -101,11 +101,10 @@ def test_the_loss_is_on_the_answer_alone():
     torch.testing.assert_close(answer_loss(model, lines), want)
 
 
-@pytest.mark.parametrize("reverse, steps, least", [(True, 400, 0.97), (False, 1000, 0.99)])
-def test_a_tiny_model_learns_to_add(reverse, steps, least):
+def test_a_tiny_model_learns_to_add():
     torch.manual_seed(0)
-    data, model = Addition(reverse=reverse), GPT(GPTConfig.tiny())
+    data, model = Addition(reverse=True), GPT(GPTConfig.tiny())
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
-    for _, lines in zip(range(steps), data.batches(256), strict=False):
+    for _, lines in zip(range(400), data.batches(256), strict=False):
         training_step(model, optimizer, lines)
-    assert exact_match(model, data.held_out) >= least
+    assert exact_match(model, data.held_out) >= 0.97
