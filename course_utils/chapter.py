@@ -4,6 +4,7 @@ import os
 import random
 import time
 import warnings
+from pathlib import Path
 from typing import IO
 
 from course_utils import evidence, files, journal, page
@@ -33,7 +34,8 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     if not _locked:
         asked = time.perf_counter()
         _locked.extend(wait_for_quiet(alone=times))
-        journal.note("waited", seconds=time.perf_counter() - asked)
+        if Path.cwd() == files.NOTEBOOKS:  # the page itself, not a copy or its solutions
+            journal.note("waited", seconds=time.perf_counter() - asked)
     page.attach(name, files.chapter_path(name))
     print(this_machine())
     if evidence.recorded_machines(name):
