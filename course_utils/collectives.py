@@ -126,21 +126,21 @@ def formula(kind: str, n: int, n_bytes: float) -> tuple[int, float]:
     }[kind]
 
 
-def slowest_seconds(work: Callable[[], object], times: int = 7) -> float:
+def slowest_seconds(work: Callable[[], object], times: int = 7, warm_up: int = 1) -> float:
     """Seconds of one call on the slowest rank, the median of several; the same on every rank.
 
-    To be called by all ranks. All begin together, after a barrier, and one call comes before the
-    first that is timed.
+    To be called by all ranks. All begin together, after a barrier, and `warm_up` calls come before
+    the first that is timed.
     """
     import torch
     import torch.distributed as dist
 
     took = []
-    for _ in range(times + 1):
+    for _ in range(warm_up + times):
         dist.barrier()
         start = time.perf_counter()
         work()
         seconds = torch.tensor(time.perf_counter() - start, dtype=torch.float64)
         dist.all_reduce(seconds, dist.ReduceOp.MAX)
         took.append(seconds.item())
-    return median(took[1:])
+    return median(took[warm_up:])

@@ -95,12 +95,18 @@ def measure(
 
 
 def synchronize() -> None:
-    """Waits for everything launched on every device in use; nothing to do on a CPU."""
+    """Waits for everything launched on every device in use; nothing to do on a CPU.
+
+    Of several GPUs: the current one, and those on which torch holds memory. To wait for another
+    would make a context on it, half a gigabyte, in each of as many ranks.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return
     if _cuda_in_use():
-        for index in range(torch.cuda.device_count()):
+        torch.cuda.synchronize()
+        others = {*range(torch.cuda.device_count())} - {torch.cuda.current_device()}
+        for index in filter(torch.cuda.memory_reserved, others):
             torch.cuda.synchronize(index)
     if torch.backends.mps.is_available():
         torch.mps.synchronize()

@@ -1,14 +1,13 @@
 """Precision recipes: their errors, their optimiser beside others', and that they learn alike."""
 
+import json
 import math
 
 import pytest
 import torch
 from torch import nn
 
-from course_utils import recipes
-from course_utils.addition import Addition, answer_loss, exact_match
-from course_utils.gpt import GPT, GPTConfig
+from course_utils import bar, files, recipes
 from course_utils.products import product
 
 
@@ -93,25 +92,20 @@ def test_kahans_adam_keeps_ten_bytes_a_parameter_and_refuses_weight_decay():
         recipes.KahanAdam([weight], weight_decay=0.1)
 
 
-def learns(recipe, seed):
-    """Chapter 7's training, as on its page: 500 steps of 96 lines."""
-    torch.manual_seed(seed)
-    data = Addition(reverse=True)
-    model = GPT(GPTConfig(13, 9, 1, 4, 32)).to(recipe.weights)
-    optimizer = recipe.optimizer(model.parameters(), lr=8e-3, betas=(0.9, 0.98))
-    for step, lines in zip(range(500), data.batches(96, seed), strict=False):
-        optimizer.param_groups[0]["lr"] = 8e-3 * min((step + 1) / 20, 1, 2 - 2 * step / 500)
-        with recipes.autocast("cpu", recipe.autocast):
-            loss = answer_loss(model, lines)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return exact_match(model, data.held_out)
+@pytest.fixture(scope="module")
+def train():
+    """Chapter 7's training, as it stands on its page."""
+    page = json.loads((files.NOTEBOOKS / "07_mixed_precision.ipynb").read_text())["cells"]
+    cells = {cell["id"]: "".join(cell["source"]) for cell in page}
+    names = {"device": lambda: torch.device("cpu"), "bar": bar, "recipes": recipes, "torch": torch}
+    exec(cells["gradients-at"].partition("model =")[0], names)
+    exec(cells["train"], names)
+    return names["train"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_mixed_precision_ends_within_three_percent_of_fp32(seed):
-    fp32, mixed = (learns(recipes.RECIPES[name], seed) for name in ("FP32", "AMP BF16"))
+def test_mixed_precision_ends_within_three_percent_of_fp32(train, seed):
+    fp32, mixed = (train(recipes.RECIPES[name], seed=seed)[1] for name in ("FP32", "AMP BF16"))
     assert fp32 > 0.97 and abs(mixed - fp32) < 0.03
 
 

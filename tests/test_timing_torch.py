@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils import machine, measure
+from course_utils import machine, measure, timing
 
 
 def test_the_device_clock_needs_a_gpu():
@@ -28,3 +28,14 @@ def test_device_is_the_cpu_without_a_gpu_and_beyond_the_last_one():
     count = torch.cuda.device_count()
     assert machine.device(count).type == "cpu"
     assert machine.device().type == ("cuda" if count else "cpu")
+
+
+def test_of_eight_gpus_only_those_in_use_are_waited_for(monkeypatch):
+    waited, held = [], {0: 0, 2: 0, 5: 1024}
+    monkeypatch.setattr(timing, "_cuda_in_use", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda index: held.get(index, 0))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda index=2: waited.append(index))
+    timing.synchronize()
+    assert waited == [2, 5]

@@ -19,6 +19,9 @@ from course_utils.rank_engine.engines import kill_group
 
 LAST_WORDS = 20_000  # bytes
 POLL_SECONDS = 0.25
+# What torch.optim and DDP import in each rank anyway, a second's work; it may ask about GPUs, after
+# which a child couldn't use them: so not where one is (NVIDIA's, WSL's, AMD's).
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of ranks become the helper's children
 
 
@@ -142,7 +145,10 @@ def read_all(reading: int) -> str:
 def main() -> None:
     address = os.environ.pop(wire.ADDRESS)
     import torch.distributed
-    import torch.nn.parallel  # noqa: F401
+    import torch.nn.parallel
+
+    if not any(Path(device).exists() for device in GPU_DEVICES):
+        import torch._dynamo  # noqa: F401
 
     line = wire.dial(address)
     if sys.platform == "linux":
