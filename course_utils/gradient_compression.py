@@ -52,7 +52,7 @@ EXCHANGES = {
 
 
 def losses_by_exchange(device: torch.device | str) -> dict[str, tuple[list[float], int]]:
-    """Losses of 50 steps and the bytes that a rank hands over in one, by exchange."""
+    """Losses of 40 steps and the bytes that a rank hands over in one, by exchange."""
     link = Link()
     return {
         name: _losses(lambda x, rest, e=exchange: e(link, x, rest), link, device)  # type: ignore[misc]
@@ -63,7 +63,7 @@ def losses_by_exchange(device: torch.device | str) -> dict[str, tuple[list[float
 def _losses(
     exchange: Callable[[Tensor, Tensor], Tensor], link: Link, device: torch.device | str
 ) -> tuple[list[float], int]:
-    """Losses of 50 steps whose gradients are added up by `exchange`, and a step's bytes sent.
+    """Losses of 40 steps whose gradients are added up by `exchange`, and a step's bytes sent.
 
     `exchange(x, rest)` gets this rank's part of the mean gradient, flat, and a vector of that size
     that is kept from step to step, zeros at first; it returns the sum over the ranks.
@@ -72,7 +72,7 @@ def _losses(
     model, n = GPT(GPTConfig.tiny()).to(device), dist.get_world_size()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     rest, found = torch.zeros_like(flat_gradients(model)), []
-    for step in range(50):
+    for step in range(40):
         link.reset()
         optimizer.zero_grad()
         loss = backward(model, step)

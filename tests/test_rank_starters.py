@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from course_utils import files, ranks
 from course_utils.rank_engine import script
 from course_utils.rank_engine.launched import program_of
 from course_utils.rank_engine.program import NAMES, find_ids
+from course_utils.rank_engine.zygote import GPU_DEVICES
 
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 SUM = "x = torch.ones(2) * rank\ndist.all_reduce(x)\nx.tolist(), world_size"
@@ -146,3 +148,16 @@ def test_a_script_holds_the_earlier_cells_that_matter_in_order():
     earlier = ["a = 1", "def f(x):\n    return x + b", "z = 9", "b = a + 1", "import math"]
     assert script.needed(earlier, "f(3)") == [earlier[0], earlier[1], earlier[3]]
     assert script.needed(earlier, "math.pi") == [earlier[4]]
+
+
+@pytest.mark.skipif(any(Path(d).exists() for d in GPU_DEVICES), reason="a GPU is here")
+def test_a_forked_rank_has_what_optimizers_import_already():
+    def added():
+        import sys
+
+        before = set(sys.modules)
+        torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        return len(set(sys.modules) - before)
+
+    ranks.start(1, device="cpu")
+    assert ranks.run(added)[0] < 10

@@ -1,4 +1,4 @@
-"""JupyterLab on a copy of the chapters, in a real browser: the fixtures that its tests share."""
+"""JupyterLab on a copy of the chapters, in a real browser."""
 
 import os
 import shutil
@@ -7,9 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -50,21 +49,26 @@ TEXT_OF = """(id) => {
 
 
 class Lab:
-    """A page in JupyterLab; `requests` are the addresses it asked for."""
+    """A page in JupyterLab, whose notebooks are in `folder`; `requests` are what it asked for."""
 
-    def __init__(self, page: Any, address: str, starting: list[Any]) -> None:
-        self.page, self.address, self.starting = page, address, starting
+    def __init__(self, page: Any, server: "Server") -> None:
+        self.page, self.address, self.folder = page, server.address, server.folder
         self.requests: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
 
     def open(self, name: str) -> None:
         """Opens a notebook and waits until its kernel can run."""
+        starting = wait_for_quiet(alone=False)  # that disturbs whoever times something
         self.page.goto(f"{self.address}/lab?token=course&reset")
         self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
         self.page.evaluate(READY, name)
         self.page.wait_for_function(IDLE, timeout=60_000)
-        for lock in self.starting:
+        for lock in starting:
             lock.close()
+
+    def close(self) -> None:
+        """Ends the notebook's kernel, which may hold the lock of those who time something."""
+        self.page.evaluate("async () => await window.panel?.sessionContext.shutdown()")
 
     def run_all(self) -> None:
         """Runs every cell; JupyterLab's command ends when the last one has."""
@@ -90,27 +94,12 @@ class Lab:
         return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    from playwright.sync_api import sync_playwright
-
-    starting = wait_for_quiet(alone=False)  # a browser's start disturbs whoever times something
-    with _server(tmp_path) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        try:
-            page = browser.new_page(viewport={"width": 1400, "height": 1000})
-            yield Lab(page, address, starting)
-        finally:
-            browser.close()
-            for lock in starting:
-                lock.close()
-
-
-class _server:
+class Server:
     """JupyterLab with its own folders, a free port and a token, gone at the end."""
 
     def __init__(self, folder: Path) -> None:
-        shutil.copytree(files.NOTEBOOKS, folder / "notebooks")
+        self.folder = folder / "notebooks"
+        shutil.copytree(files.NOTEBOOKS, self.folder)
         settings = folder / "lab" / "settings"
         settings.mkdir(parents=True)
         (settings / "overrides.json").write_text(NO_NEWS)
@@ -132,15 +121,15 @@ class _server:
         environment = {**os.environ, **own, "PYTHONPATH": str(files.ROOT)}
         self.log = open(folder / "server.log", "w")  # noqa: SIM115
         self.process = subprocess.Popen(
-            command, cwd=folder / "notebooks", env=environment, stdout=self.log, stderr=self.log
+            command, cwd=self.folder, env=environment, stdout=self.log, stderr=self.log
         )
 
-    def __enter__(self) -> str:
+    def __enter__(self) -> Self:
         end = time.monotonic() + 60
         while time.monotonic() < end:
             try:
                 urllib.request.urlopen(f"{self.address}/api?token=course").close()
-                return self.address
+                return self
             except OSError:
                 time.sleep(0.2)
         self.__exit__()

@@ -3,11 +3,11 @@
 from urllib.parse import urlparse
 
 from course_utils import files
-from tests.conditions.lab import HOST, Lab, lab, needs_browser  # noqa: F401
+from tests.conditions.lab import HOST, Lab, needs_browser
 
 
 @needs_browser
-def test_the_queue_of_chapter_2_moves_with_its_slider(lab: Lab):  # noqa: F811
+def test_the_queue_of_chapter_2_moves_with_its_slider(lab: Lab):
     lab.open("02_async_execution.ipynb")
     lab.run("setup", "widget", "exercise-3")
     cell = lab.show("widget")
@@ -29,7 +29,7 @@ def test_the_queue_of_chapter_2_moves_with_its_slider(lab: Lab):  # noqa: F811
 
 
 @needs_browser
-def test_chapter_6_runs_whole_and_its_bit_explorer_answers_clicks_and_keys(lab: Lab):  # noqa: F811
+def test_chapter_6_runs_whole_and_its_bit_explorer_answers_clicks_and_keys(lab: Lab):
     lab.open("06_floating_point_formats.ipynb")
     lab.run_all()
     assert "Not tried yet" in lab.outputs("exercise-4")
@@ -67,7 +67,7 @@ def test_chapter_6_runs_whole_and_its_bit_explorer_answers_clicks_and_keys(lab: 
 
 
 @needs_browser
-def test_the_bytes_of_chapter_7_move_with_batch_and_width(lab: Lab):  # noqa: F811
+def test_the_bytes_of_chapter_7_move_with_batch_and_width(lab: Lab):
     lab.open("07_mixed_precision.ipynb")
     lab.run("setup", "widget")
     cell = lab.show("widget")

@@ -1,12 +1,10 @@
 """Ranks in JupyterLab, in a real browser: output, a deadlock, the stop button, the widget."""
 
-from pathlib import Path
-
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils import files, notebooks
-from tests.conditions.lab import IDLE, RUN_ALL, TEXT_OF, Lab, lab, needs_browser  # noqa: F401
+from tests.conditions.lab import IDLE, RUN_ALL, TEXT_OF, Lab, needs_browser
 
 CELLS = {
     "begin": "%load_ext course_utils",
@@ -20,12 +18,12 @@ SAYS = f"([id, text]) => ({TEXT_OF})(id).includes(text)"
 
 
 @needs_browser
-def test_ranks_in_jupyterlab(lab: Lab, tmp_path: Path):  # noqa: F811
+def test_ranks_in_jupyterlab(lab: Lab):
     notebook = new_notebook(
         cells=[new_code_cell(source, id=name) for name, source in CELLS.items()]
     )
     notebook.metadata["kernelspec"] = notebooks.KERNEL
-    nbformat.write(notebook, tmp_path / "notebooks" / "small.ipynb")
+    nbformat.write(notebook, lab.folder / "small.ipynb")
     lab.open("small.ipynb")
     lab.page.set_default_timeout(240_000)
     lab.page.evaluate(START)

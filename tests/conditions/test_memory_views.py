@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils import files
-from tests.conditions.lab import HOST, Lab, lab, needs_browser  # noqa: F401
+from tests.conditions.lab import HOST, Lab, needs_browser
 from tests.without_torch.toy_allocator import ToyAllocator
 
 VIEWS = {
@@ -40,7 +40,7 @@ def write_notebook(folder: Path) -> None:
     nbformat.write(new_notebook(cells=cells, metadata=metadata), folder / "views.ipynb")
 
 
-def photograph(lab: Lab, name: str, view: Any) -> None:  # noqa: F811
+def photograph(lab: Lab, name: str, view: Any) -> None:
     (files.ROOT / "build").mkdir(exist_ok=True)
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         lab.page.evaluate(
@@ -56,8 +56,8 @@ def says(place: Any, text: str) -> None:
 
 
 @needs_browser
-def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab, tmp_path):  # noqa: F811
-    write_notebook(tmp_path / "notebooks")
+def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
+    write_notebook(lab.folder)
     lab.open("views.ipynb")
     lab.run_all()
 

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course_utils import files, slides
-from tests.conditions.lab import CHROMIUM, FLAGS, needs_browser
+from tests.conditions.lab import needs_browser
 
 FITS = """() => {
     const body = document.querySelector('.slide.shown .body')
@@ -15,15 +15,8 @@ SIZES = """() => [...document.querySelectorAll('.slide.shown pre')].map(
 
 
 @pytest.fixture
-def browser_page():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        try:
-            yield browser.new_page(viewport={"width": 1280, "height": 720})
-        finally:
-            browser.close()
+def browser_page(browser):
+    return browser.new_page(viewport={"width": 1280, "height": 720})
 
 
 def hard_chapter(folder):
