@@ -15,8 +15,8 @@ lab: setup  ## JupyterLab at the map of the course (ARGS="--no-browser --port 90
 	@cd notebooks && ../$(PYTHON_HERE) -m jupyterlab --LabApp.default_url=/lab/tree/00_index.ipynb \
 		$(AS_ROOT) $(ARGS)
 
-demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open")
-	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(ARGS)
+demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open", or JupyterLab's)
+	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(AS_ROOT) $(ARGS)
 
 slides: setup  ## slides of CHAPTER=02, in one file that needs no network
 	@$(PYTHON_HERE) -m course_utils slides $(CHAPTER)

@@ -16,7 +16,11 @@ def main(arguments: list[str] | None = None) -> int:
     if sys.version_info < (3, 11):  # noqa: UP036
         print(TOO_OLD.format(*sys.version_info[:2]), file=sys.stderr)
         return 1
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, for_lab = parser.parse_known_args(arguments)
+    options.for_lab = for_lab
+    if for_lab and options.run is not _demo:
+        parser.error(f"unrecognized arguments: {' '.join(for_lab)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return options.run(options)
@@ -42,7 +46,11 @@ def _parser() -> argparse.ArgumentParser:
     normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
     normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     normalise.set_defaults(run=_normalise)
-    demo = commands.add_parser("demo", help="rehearse a chapter, then open it for a class")
+    demo = commands.add_parser(
+        "demo",
+        help="rehearse a chapter, then open it for a class",
+        epilog="Other options go to JupyterLab: --no-browser --port 9000.",
+    )
     demo.add_argument("chapter", help="such as 02")
     demo.add_argument("--no-open", action="store_true", help="rehearse only")
     demo.set_defaults(run=_demo)
@@ -104,7 +112,7 @@ def _demo(options: argparse.Namespace) -> int:
     if options.no_open:
         return int(unwell or any(run.failed for run in runs))
     notebooks.say("\nOpening it. A cell that fails in class shows what is stored, and says so.")
-    return demo.open_for_class(path)
+    return demo.open_for_class(path, options.for_lab)
 
 
 def _slides(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,13 @@ def keep_stored(path: Path) -> Path:
     return Path(shutil.copy(path, STORED / path.name))
 
 
-def open_for_class(path: Path) -> int:
-    """JupyterLab at the chapter, with what is stored to fall back on, until it is closed."""
+def open_for_class(path: Path, options: Sequence[str] = ()) -> int:
+    """JupyterLab at the chapter, with what is stored to fall back on, until it is closed.
+
+    `options` are JupyterLab's own, such as --no-browser.
+    """
     environment = {**os.environ, page.DEMO: str(keep_stored(path))}
-    command = [sys.executable, "-m", "jupyterlab", path.name]
+    command = [sys.executable, "-m", "jupyterlab", path.name, *options]
     return subprocess.run(command, cwd=path.parent, env=environment).returncode
 
 

@@ -1,13 +1,16 @@
 """In front of a class: rehearsal, falling back on what is stored, long steps that are stopped."""
 
 import os
+import subprocess
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
 
 from course_utils import demo, files, page
+from course_utils.__main__ import main
 from course_utils.attended import UNATTENDED
 from course_utils.notebooks import run
 
@@ -78,6 +81,32 @@ def test_what_is_stored_for_a_class_is_a_copy_below_build(monkeypatch, tmp_path)
     monkeypatch.setattr(demo, "STORED", tmp_path / "demo")
     chapter = files.chapter_path("02")
     assert demo.keep_stored(chapter).read_bytes() == chapter.read_bytes()
+
+
+def test_the_chapter_opens_with_what_is_stored_at_hand_and_jupyterlabs_options(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(demo, "STORED", tmp_path / "demo")
+    monkeypatch.setattr(demo, "rehearse", lambda path: [])
+    monkeypatch.setattr("course_utils.doctor.examine", lambda: [])
+    opened = {}
+    finished = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(
+        demo.subprocess, "run", lambda command, **how: opened.update(how, line=command) or finished
+    )
+    assert main(["demo", "06", "--no-browser", "--port", "9000"]) == 0
+    assert opened["line"][-4:] == [
+        "06_floating_point_formats.ipynb", "--no-browser", "--port", "9000"
+    ]  # fmt: skip
+    assert opened["cwd"] == files.NOTEBOOKS
+    stored = Path(opened["env"][page.DEMO])
+    assert stored.parent == tmp_path / "demo" and stored.exists()
+
+
+def test_an_option_that_no_command_knows_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["doctor", "--no-browser"])
+    assert "unrecognized arguments: --no-browser" in capsys.readouterr().err
 
 
 @pytest.fixture

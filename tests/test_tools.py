@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from xml.sax.saxutils import quoteattr
 
 import nbformat
 import pytest
 
 from course_utils.files import NOTEBOOKS, ROOT, SOLUTIONS
+from tests import timed_last
 from tools import affected, report
 from tools import test as tool
 
@@ -187,7 +189,7 @@ def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_cours
         "from tools.test import Selection, run\n"
         f"print(run(Selection([], ['notebooks/{FORMATS}.ipynb'], []), []))"
     )
-    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "1"}
+    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
     assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
@@ -202,7 +204,7 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
         f"page = 'notebooks/{FORMATS}.ipynb'\n"
         f"print(run(Selection(['tests/test_chapters.py'], [page], ['{FORMATS}']), []))"
     )
-    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "1"}
+    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
     assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
@@ -215,3 +217,10 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     assert "test_every_cell_that_draws_stores_a_picture_that_is_not_blank" in named
     assert "Cell 4: DeprecationWarning: old" in named
     assert all(f"✗ {FORMATS}, {line}" in done.stdout for line in chapter["failed"])
+
+
+def test_chapters_that_time_something_run_after_those_that_do_not():
+    stems = ("02_async_execution", FORMATS, "12_data_parallelism", "09_memory_snapshots")
+    items = [SimpleNamespace(path=NOTEBOOKS / f"{stem}.ipynb") for stem in stems]
+    timed_last.pytest_collection_modifyitems(items)
+    assert [item.path.stem[:2] for item in items] == ["06", "09", "02", "12"]

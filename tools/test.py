@@ -101,14 +101,15 @@ def run(chosen: Selection, extra: list[str]) -> bool:
         passed.append(step(LIBRARY, *common, junit, *chosen.library, OMP_NUM_THREADS="1"))
     if chosen.chapters:
         junit = f"--junitxml={report.JUNIT['chapters']}"
-        compare = ("--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg")
+        compare = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope")
+        order = ("--no-loadscope-reorder", "-p", "tests.timed_last")
         settings = {
             "COURSE_STRICT": "1",
             "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),
             JOURNAL: str(report.JOURNAL),
         }
         passed.append(
-            step(CHAPTERS, *common, *compare, junit, *chosen.chapters, **settings)
+            step(CHAPTERS, *common, *compare, *order, junit, *chosen.chapters, **settings)
             or again([*common, *compare], settings)
         )
     print("\n== The report")

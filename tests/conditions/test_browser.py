@@ -2,8 +2,12 @@
 
 from urllib.parse import urlparse
 
+import pytest
+
 from course_utils import files
 from tests.conditions.lab import HOST, Lab, needs_browser
+
+pytestmark = pytest.mark.timed
 
 
 @needs_browser

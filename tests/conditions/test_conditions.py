@@ -1,6 +1,6 @@
 """Chapters also run elsewhere: one thread, read-only data, no display, no d2l, bad files.
 
-Three chapters, to keep `make test` within ten minutes; each chapter where it is named
+Two chapters, to keep `make test` within ten minutes; each chapter where it is named
 (`make test CHAPTER=07`) and where COURSE_EVERY_CHAPTER is set, as in the workflow.
 """
 
@@ -13,8 +13,9 @@ import pytest
 from course_utils import files, notebooks
 
 CHAPTERS = files.chapters()
-ALWAYS = ("02", "06", "09")
+ALWAYS = ("06", "09")
 EVERY = "COURSE_EVERY_CHAPTER"
+pytestmark = pytest.mark.timed
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import torch
 from course_utils import measure
 from course_utils.chapter import wait_for_quiet
 
+pytestmark = pytest.mark.timed
+
 
 @pytest.fixture
 def quiet():
