@@ -9,6 +9,7 @@ from typing import Any
 
 from course_utils import files
 
+EXERCISE = "exercise-"  # so begins the id of a cell that holds one
 
 @dataclass(frozen=True)
 class Chapter:
@@ -35,11 +36,12 @@ class Chapter:
 
     def cells_before_the_exercises(self) -> list[str]:
         """The ids of the code cells that hold no exercise."""
-        return [c["id"] for c in code_cells(self.path) if not _exercises_in(c)]
+        return [c["id"] for c in code_cells(self.path) if not c["id"].startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
-        """The names of the exercises that its cells check."""
-        return [name for cell in code_cells(self.path) for name in _exercises_in(cell)]
+        """The names of its exercises, whatever a reader has made of the cells that hold them."""
+        worked = code_cells(files.SOLUTIONS / self.path.name)
+        return [name for cell in worked for name in _exercises_in(cell)]
 
 
 def chapters() -> list[Chapter]:

@@ -99,6 +99,26 @@ def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept,
     assert progress.read()["cells"] == {FORMATS: ["by-hand", "setup"]}
 
 
+@pytest.mark.parametrize("chapter", course.written(), ids=lambda one: one.stem)
+def test_the_exercise_cells_of_a_page_are_its_exercises(chapter):
+    cells = [c for c in course.code_cells(chapter.path) if c["id"].startswith(course.EXERCISE)]
+    assert len(cells) == len(chapter.exercises())
+    for cell, exercise in zip(cells, chapter.exercises(), strict=True):
+        assert f'check("{exercise}"' in cell["source"]
+
+
+def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypatch, tmp_path):
+    chapter = next(c for c in course.written() if c.stem == FORMATS)
+    before = chapter.cells_before_the_exercises(), chapter.exercises()
+    page = json.loads(chapter.path.read_text())
+    for cell in page["cells"]:
+        if cell["id"] == "exercise-2":
+            cell["source"] = ["mine = 1"]
+    monkeypatch.setattr(files, "NOTEBOOKS", tmp_path)
+    chapter.path.write_text(json.dumps(page))
+    assert (chapter.cells_before_the_exercises(), chapter.exercises()) == before
+
+
 @pytest.mark.parametrize("exercise", [c for one in course.written() for c in one.exercises()])
 def test_the_worked_solution_of_every_exercise_can_be_shown(exercise):
     found = worked(exercise, exercises.find(exercise).solution)
