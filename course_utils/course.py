@@ -11,6 +11,7 @@ from course_utils import files
 
 EXERCISE = "exercise-"  # so begins the id of a cell that holds one
 
+
 @dataclass(frozen=True)
 class Chapter:
     """`after` names the chapters, by number, whose words and tools this one uses."""

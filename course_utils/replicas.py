@@ -197,6 +197,7 @@ def wrong_gradients(device: torch.device | str) -> dict[str, float]:
         "BatchNorm": small_net(nn.BatchNorm1d(32)),
         "dropout": small_net(nn.Dropout()),
     }
+    torch.manual_seed(dist.get_rank())  # a dropout mask of its own on every rank
     wrong = {way: gradient_error(net.to(device), x[:12], (3,) * 4) for way, net in nets.items()}
     return wrong | {"unequal shards": gradient_error(nets["equal shards"], x, (8, 8, 8, 1))}
 
