@@ -22,27 +22,27 @@ EVERY_SECONDS = 0.25
 
 
 class Watch(threading.Thread):
-    """Follows a kernel's processes until `stop`; `peak` and `last` are bytes of PSS."""
+    """Follows a kernel's processes until `stopped`; `peak` and `after` the last cell, in bytes."""
 
     def __init__(self, kernel: int) -> None:
         super().__init__(daemon=True)
-        self.kernel, self.peak, self.last, self.processes = kernel, 0, 0, 0
+        self.kernel, self.peak, self.after, self.processes = kernel, 0, 0, 0
         self.stopped = threading.Event()
 
     def run(self) -> None:
         while not self.stopped.wait(EVERY_SECONDS):
             self.look()
 
-    def look(self) -> None:
-        """One reading; a process that ends meanwhile counts nothing."""
-        family = []
+    def look(self) -> int:
+        """One reading, in bytes of PSS; a process that ends meanwhile counts nothing."""
         try:
             kernel = psutil.Process(self.kernel)
             family = [kernel, *kernel.children(recursive=True)]
         except psutil.Error:
-            return
-        self.last = sum(map(pss, family))
-        self.peak, self.processes = max(self.peak, self.last), max(self.processes, len(family))
+            return 0
+        found = sum(map(pss, family))
+        self.peak, self.processes = max(self.peak, found), max(self.processes, len(family))
+        return found
 
 
 def pss(process: psutil.Process) -> int:
@@ -64,7 +64,7 @@ def measure(path) -> dict[str, object]:
             watches[0].start()
 
     def end(cell, cell_index, execute_reply) -> None:
-        watches[0].look()
+        watches[0].after = watches[0].look()
 
     start = time.perf_counter()
     _, failed = notebooks.run(
@@ -77,7 +77,7 @@ def measure(path) -> dict[str, object]:
     return {
         "chapter": path.stem,
         "peak_mb": round(watch.peak / 1e6),
-        "after_mb": round(watch.last / 1e6),
+        "after_mb": round(watch.after / 1e6),
         "processes": watch.processes,
         "seconds": round(seconds),
         "failed": failed,
