@@ -114,7 +114,7 @@ def published_rates(gpu: str = "H200") -> Series:
         peak = getattr(specs, name.split()[0].lower())
         rates |= {f"{name}, data sheet": peak} if peak else {}
         rates |= {f"{name}, best found": reached[name]} if name in reached else {}
-    origin = f"published: {specs.title}, {specs.source}; best found: {best.source}"
+    origin = f"published: {specs.source}; {best.source}"
     return Series(rates, "published", origin)
 
 
