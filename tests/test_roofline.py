@@ -10,7 +10,15 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import latency_trials, work
 from course_utils.evidence import Recording, published
-from course_utils.latency_trials import chain, disk_reads, loopback_message
+from course_utils.latency_trials import (
+    CHASE,
+    LINE,
+    chain,
+    disk_reads,
+    gpu_chain_step,
+    line_chain,
+    loopback_message,
+)
 from course_utils.measurement import Measurement
 from course_utils.plots import compare_lines
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
@@ -233,6 +241,29 @@ def test_a_chain_comes_back_after_it_has_been_everywhere(n):
         seen.add(place)
         place = table[place]
     assert place == 0 and len(seen) == n
+
+
+@pytest.mark.parametrize("n", [8, 4096])
+def test_a_gpus_chain_goes_from_line_to_line_and_comes_back_after_all_of_them(n):
+    table, place, seen = line_chain(128 * n, torch.device("cpu")).tolist(), 0, set()
+    for _ in range(n):
+        seen.add(place // LINE)
+        place = table[place]
+    assert place == 0 and len(seen) == n
+    with pytest.raises(ValueError, match="power of two of bytes"):
+        line_chain(128 * n + 8, torch.device("cpu"))
+
+
+def test_the_gpus_chase_is_a_function_that_torch_can_read():
+    parsed = torch.cuda.jiterator._CodeParser(CHASE)
+    assert (parsed.function_name, parsed.function_params) == ("chase", "(T at, T table)")
+    assert parsed.template_params == "<typename T>"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpus_chain_is_slower_through_its_memory_than_through_its_first_cache():
+    near, apart = gpu_chain_step(2**14), gpu_chain_step(2**28)
+    assert 5e-9 < near.median < apart.median < 5e-6
 
 
 @pytest.mark.parametrize("size", [0, 32, 100, 96])
