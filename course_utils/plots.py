@@ -150,7 +150,8 @@ def _line(
     axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
 ) -> tuple[float, float, str, str]:
     other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
-    colour = shade(COLOURS[one.kind], place, alike) if one.kind in COLOURS else other
+    shades = max(3, alike) if one.kind == "published" and alike > 1 else alike
+    colour = shade(COLOURS[one.kind], place, shades) if one.kind in COLOURS else other
     style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
     mark = MARKS.get(one.kind, "") if len(x) <= 20 else ""
