@@ -22,7 +22,13 @@ from course_utils.latency_trials import (
 from course_utils.measurement import Measurement
 from course_utils.plots import compare_lines
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
-from course_utils.roofline_figure import draw_parts, draw_rooflines, measured_panel, recorded_panel
+from course_utils.roofline_figure import (
+    draw_parts,
+    draw_rooflines,
+    draw_sweep,
+    measured_panel,
+    recorded_panel,
+)
 from course_utils.ruler import draw_ruler
 from course_utils.specs import GPUS, gpu_specs
 from course_utils.widgets.roofline_point import dtypes, roofline_point
@@ -232,6 +238,37 @@ def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
     assert panel.points == {"product": (3.0, 6e12)} and panel.kind == "recorded"
     assert draw_rooflines("Recorded", panel).png
     assert recorded_panel(kept(points), kept(*rates), None) is None
+
+
+FP32_OF = {"A100 40GB": "A100 40 GB SXM", "A100 80GB": "A100 80 GB SXM"}
+
+
+def sheet(gpu):
+    return gpu_specs(FP32_OF.get(gpu, gpu))
+
+
+def test_what_others_measured_stays_below_the_data_sheets():
+    """An edited or misread number in data/published would stand out here."""
+    for row in published("gpu_roofline").rows:
+        roof = gpu_roof(sheet(row["gpu"]), "FP32")
+        assert row["gflop_per_s"] * 1e9 < roof.attainable(row["flop_per_byte"])
+        assert row["gflop_per_s"] == pytest.approx(row["gb_per_s"] * row["flop_per_byte"], rel=0.01)
+        assert row["watts"] < 700 and 1000 < row["mhz"] < 2500
+    for row in published("gpu_bandwidth").rows:
+        if row["n_bytes"] > 2**27:
+            assert row["gb_per_s"] < sheet(row["gpu"]).memory_gb_per_s
+    for row in published("gpu_stream").rows:
+        rates = [rate for name, rate in row.items() if name.endswith("gb_per_s")]
+        assert max(rates) < sheet(row["gpu"]).memory_gb_per_s
+    for row in published("gpu_latency").rows:
+        assert 15e-9 < row["seconds"] < 500e-9
+
+
+def test_a_sweep_is_drawn_under_its_data_sheets():
+    sweep, roof = published("gpu_roofline"), gpu_roof(gpu_specs("H200"), "FP32")
+    one, two = (draw_sweep("A sweep", sweep, {g: roof for g in gpus}).png
+                for gpus in (["H200"], ["H200", "A100 40GB"]))  # fmt: skip
+    assert one != two
 
 
 @pytest.mark.parametrize("n", [8, 64, 4096])
