@@ -12,8 +12,8 @@ from course_utils.measurement import OTHERS_BOUND, Measurement, quartiles
 from course_utils.processors import OthersClock
 
 PATIENCE = 4
-LEAST_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
-LEAST_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
+REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
+REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
 BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
 
 
@@ -91,7 +91,8 @@ def measure(
         raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
     if flush_l2 and clock == "host":
         raise ValueError("flush_l2 needs the device's clock, and this is the host's")
-    once = DeviceClock(fn, LEAST_SECONDS, flush_l2).once if clock == "device" else _host_clock(fn)
+    on_device = clock == "device"
+    once = DeviceClock(fn, REPETITION_SECONDS, flush_l2).once if on_device else _host_clock(fn)
     return _repeat(once, (clock, budget_seconds, precision, min_repetitions, others_bound))
 
 
@@ -151,7 +152,7 @@ def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
 
 def _host_clock(fn: Callable[[], Any]) -> Callable[[], float]:
     """A repetition by the wall clock, of so many calls that waiting for the devices is small."""
-    least, calls = LEAST_SECONDS_BESIDE_A_GPU if _cuda_in_use() else LEAST_SECONDS, 1
+    least, calls = REPETITION_SECONDS_BESIDE_A_GPU if _cuda_in_use() else REPETITION_SECONDS, 1
     while calls < 10_000 and _host_seconds(fn, calls) < least:
         calls *= 2
     return lambda: _host_seconds(fn, calls) / calls
