@@ -9,6 +9,7 @@ from typing import Any
 
 SHORTEST_SPIN, LONGEST_SPIN = 100_000, 1_600_000  # GPU cycles: 50 µs and 0.8 ms at 2 GHz
 MOST_CALLS = 256  # a queue holds about 1,000 launches, and a call may be several
+EVENTS_ALONE = 10e-6  # seconds: more than two events with nothing between them are apart
 
 
 class DeviceClock:
@@ -19,11 +20,12 @@ class DeviceClock:
     must be written back.
     Where launching a call takes longer than the longest spin, or the call waits for the GPU
     itself, nothing is hidden: the gaps between its launches are in its time, as in a program's.
+    `sees_work` is False where the GPU had next to nothing to do: the call works on the host.
     """
 
     def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:
         self.fn, self.flush = fn, _l2_reader() if flush_l2 else None
-        self.calls, self.spin = 1, SHORTEST_SPIN
+        self.calls, self.spin, self.sees_work = 1, SHORTEST_SPIN, False
         while not self._settled(least_seconds):
             pass
 
@@ -36,6 +38,7 @@ class DeviceClock:
         seconds, hidden = self._repetition()
         if self.spin and not hidden:
             return self._hide_more()
+        self.sees_work = not self.spin or seconds * self.calls > EVENTS_ALONE
         if self.flush or seconds * self.calls >= least_seconds or self.calls >= MOST_CALLS:
             return True
         self.calls *= 2

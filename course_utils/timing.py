@@ -73,7 +73,7 @@ def measure(
 
     `clock` is "device" (what the GPU takes, with no launch in it: device_clock.py), "host" (the
     wall clock, every device synchronised before and after: what a program gets, launches and all),
-    or "auto": device where CUDA is in use, else host.
+    or "auto": device where CUDA is in use and `fn` gives the GPU something to do, else host.
     `flush_l2` empties the GPU's L2 cache before every call, outside the timed part; it needs the
     device's clock.
 
@@ -85,14 +85,7 @@ def measure(
     for _ in range(max(1, warmup)):
         fn()
     synchronize()
-    if clock == "auto":
-        clock = "device" if _cuda_in_use() else "host"
-    elif clock == "device" and not _cuda_in_use():
-        raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
-    if flush_l2 and clock == "host":
-        raise ValueError("flush_l2 needs the device's clock, and this is the host's")
-    on_device = clock == "device"
-    once = DeviceClock(fn, REPETITION_SECONDS, flush_l2).once if on_device else _host_clock(fn)
+    once, clock = _clock(fn, clock, flush_l2)
     return _repeat(once, (clock, budget_seconds, precision, min_repetitions, others_bound))
 
 
@@ -148,6 +141,19 @@ def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
     while time.perf_counter() < end:
         times.append(once())
     return times
+
+
+def _clock(fn: Callable[[], Any], clock: str, flush_l2: bool) -> tuple[Callable[[], float], str]:
+    """What takes one repetition, in seconds a call, and which clock that is."""
+    if clock == "device" and not _cuda_in_use():
+        raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
+    if clock == "host" and flush_l2:
+        raise ValueError("flush_l2 needs the device's clock, and this is the host's")
+    if clock != "host" and _cuda_in_use():
+        on_device = DeviceClock(fn, REPETITION_SECONDS, flush_l2)
+        if clock == "device" or flush_l2 or on_device.sees_work:
+            return on_device.once, "device"
+    return _host_clock(fn), "host"
 
 
 def _host_clock(fn: Callable[[], Any]) -> Callable[[], float]:

@@ -87,6 +87,16 @@ def test_a_call_that_waits_itself_is_timed_with_its_waits(gpu):
     assert DeviceClock(call, LEAST).once() == pytest.approx(LAUNCH + 1e-6, rel=0.01)
 
 
+@pytest.mark.parametrize("host_seconds", [1e-6, 50e-6, 500e-6])
+def test_it_knows_work_of_the_host_from_work_of_the_gpu(gpu, host_seconds):
+    def on_the_host():
+        gpu.now += host_seconds
+
+    assert not DeviceClock(on_the_host, LEAST).sees_work
+    assert DeviceClock(lambda: (on_the_host(), gpu.launch(20e-6)), LEAST).sees_work
+    assert DeviceClock(lambda: gpu.launch(1e-6), LEAST).sees_work
+
+
 def test_cold_data_are_read_again_before_every_single_call(gpu, monkeypatch):
     done = []
     monkeypatch.setattr(device_clock, "_l2_reader", lambda: lambda: done.append("flush"))
