@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 STEPS = 20_000
 LINE = 16  # 8-byte numbers in a line of a GPU's cache, 128 bytes
+KEY = 20_011  # only a thread that was given it follows the table's address
 CHASE = """
-template <typename T> T chase(T at, T table) {
+template <typename T> T chase(T at, T table, T key) {
+    if (key != KEY) return at;
     const T* next = reinterpret_cast<const T*>(table);
     for (int step = 0; step < STEPS; step++) at = next[at];
     return at;
 }
-""".replace("STEPS", str(STEPS))
+""".replace("STEPS", str(STEPS)).replace("KEY", str(KEY))
 PAGE = 4096
 FILE_BYTES = 16 * 2**20
 READS = 50
@@ -85,13 +87,13 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
     import torch
 
     table = line_chain(n_bytes, torch.device("cuda"))
-    address = torch.tensor([table.data_ptr()], device="cuda")
+    address, key = torch.tensor([[table.data_ptr()], [KEY]], device="cuda")
     place = torch.zeros_like(address)
     chase = torch.cuda.jiterator._create_jit_fn(CHASE)
 
     def follow() -> None:
         nonlocal place
-        place = chase(place, address)
+        place = chase(place, address, key)
 
     try:
         follow()

@@ -293,7 +293,7 @@ def test_a_gpus_chain_goes_from_line_to_line_and_comes_back_after_all_of_them(n)
 
 def test_the_gpus_chase_is_a_function_that_torch_can_read():
     parsed = torch.cuda.jiterator._CodeParser(CHASE)
-    assert (parsed.function_name, parsed.function_params) == ("chase", "(T at, T table)")
+    assert (parsed.function_name, parsed.function_params) == ("chase", "(T at, T table, T key)")
     assert parsed.template_params == "<typename T>"
 
 
