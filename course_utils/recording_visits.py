@@ -34,12 +34,12 @@ def _record(visit: Visit, to: Path, end: float | None) -> bool:
     start = time.time()
     problems = notebooks.record(visit.path, to, end)
     for problem in problems:
-        say(f"  ✗ {problem}")
+        say(f"  {'–' if problem == notebooks.TIME_IS_UP else '✗'} {problem}")
     missing = [e.name for e in _now(visit, to).to_do]
     kept = len(visit.experiments) - len(missing)
     without = f", without {', '.join(missing)}" if missing else ""
     say(f"  {kept} experiments are kept after {time.time() - start:.0f} s{without}")
-    return bool(problems)
+    return bool(set(problems) - {notebooks.TIME_IS_UP})
 
 
 def _now(visit: Visit, to: Path) -> Visit:
