@@ -1,5 +1,6 @@
 """The timeline of a memory history as a picture: who held how much, event by event."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,31 @@ def draw_timeline(
     axes.set_xlabel("events of the trace")
     axes.set_ylabel(f"{unit}, as requested")
     _legend(axes, history, shown)
+    return render(figure, title)
+
+
+@styled
+def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
+    """A panel for each history: what was live, as an area, and what was reserved, as a line.
+
+    `histories` maps words about its origin to each. Panels have events and a unit of their own.
+    Errors: ValueError without a history.
+    """
+    if not histories:
+        raise ValueError(f"{title!r}: no history to draw")
+    figure = new_figure(title, 0.7 + 1.75 * len(histories))
+    panels = figure.subplots(len(histories), 1, squeeze=False)[:, 0]
+    for axes, (words, of) in zip(panels, histories.items(), strict=True):
+        scale, unit = unit_of(max(of.reserved.max(), 1))
+        moments = np.arange(of.moments)
+        axes.fill_between(moments, of.live / scale, step="post", color="#D9D9D9", linewidth=0)
+        axes.step(moments, of.reserved / scale, where="post", color=INK, linewidth=1.2)
+        axes.set_xlim(0, max(of.moments - 1, 1))
+        axes.set_ylim(0, 1.25 * of.reserved.max() / scale or 1)
+        axes.set_ylabel(unit)
+        peaks = f"live {size_text(int(of.live.max()))}, reserved {size_text(int(of.reserved.max()))}"
+        axes.set_title(f"{words}\n{peaks} at the most", loc="left", fontsize=10.5)
+    panels[-1].set_xlabel("events of the trace; grey: live, line: reserved from the driver")
     return render(figure, title)
 
 
