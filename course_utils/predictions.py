@@ -57,7 +57,10 @@ def to_measure(every: bool, fits: Callable[[int], bool] = lambda n_bytes: True) 
         print(f"{len(rows) - len(fitting)} of {len(rows)} steps don't fit this GPU: left out.")
     return [
         {name: row[name] for name in IDENTIFIES}
-        | {f"predicted_{what}_bytes": row[f"peak_{what}_bytes"] for what in ("allocated", "reserved")}
+        | {
+            f"predicted_{what}_bytes": row[f"peak_{what}_bytes"]
+            for what in ("allocated", "reserved")
+        }
         for row in fitting
     ]
 
