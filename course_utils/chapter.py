@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import IO
 
-from course_utils import evidence, files, journal, page
+from course_utils import evidence, files, journal, page, recording
 from course_utils.machine import this_machine
 
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
@@ -40,7 +40,7 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     print(this_machine())
     if evidence.recorded_machines(name):
         print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")
-    if os.environ.get(evidence.RECORD_TO):
+    if os.environ.get(recording.RECORD_TO):
         print("Recording is on: what this run measures is kept.")
 
 

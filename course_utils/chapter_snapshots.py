@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from course_utils import evidence, files, memory, safe_pickle
+from course_utils import evidence, files, memory, recording, safe_pickle
 from course_utils.made_snapshots import FOLDER, of_storages, write
 from course_utils.programs import PROGRAMS
 
@@ -79,7 +79,7 @@ def record_snapshot(name: str, take: Callable[[Callable[[], None], Path], None])
     Frames are shortened to the last two parts of their files. Without a GPU, or without
     recording, nothing happens.
     """
-    folder = evidence.recording_folder()
+    folder = recording.recording_folder()
     if folder is None or not torch.cuda.is_available():
         return
     path = folder / CHAPTER / f"{name}.pickle"
@@ -95,7 +95,7 @@ def record_snapshot(name: str, take: Callable[[Callable[[], None], Path], None])
         "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
         "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
     }
-    evidence.record(name, [row])
+    recording.record(name, [row])
 
 
 def _digest(path: Path) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from course_utils import evidence, journal
+from course_utils import evidence, journal, recording
 from course_utils.machine import physical_cores, this_machine
 from course_utils.measurement import OTHERS_BOUND, Measurement, format_ratio
 
@@ -89,8 +89,8 @@ def _missing(needs: str | None) -> str:
 def _remember(text: str, needs: str | None, holds: bool) -> None:
     """Keeps the claims of this run as one experiment, while recording is on."""
     _held.append({"claim": text, "needs": needs, "held": holds})
-    if os.environ.get(evidence.RECORD_TO) and os.environ.get(evidence.CHAPTER):
-        evidence.record("claims", _held)
+    if os.environ.get(recording.RECORD_TO) and os.environ.get(evidence.CHAPTER):
+        recording.record("claims", _held)
 
 
 def _held_on(text: str) -> str:

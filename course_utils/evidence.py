@@ -1,22 +1,16 @@
-"""Evidence: what was measured elsewhere or said by others, and keeping what is measured here."""
+"""Evidence: what was measured elsewhere by this course, and what others said."""
 
 import hashlib
 import json
-import math
 import os
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from course_utils import files, journal
-from course_utils.machine import this_machine
-from course_utils.measurement import Measurement
 
-RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
 CHAPTER = journal.CHAPTER
 Row = dict[str, Any]
 
@@ -63,6 +57,7 @@ class Published(Rows):
 
     source: str
     what: str
+    licence: str | None = None
 
     @property
     def provenance(self) -> str:
@@ -86,36 +81,6 @@ def _data(name: str) -> dict[str, Any]:
     return found
 
 
-def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
-    """Keeps rows of an experiment of the running chapter, when `make record` runs it.
-
-    Without recording it only checks the rows. A Measurement in a column `x_seconds` becomes its
-    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
-    short for rows of two columns: its keys, its values.
-
-    Errors: EvidenceError for an unknown experiment, for columns other than those declared in
-    data/experiments.json, and where the folder can't be written (the old file stays).
-    """
-    chapter, name, declared = _declared(experiment)
-    if isinstance(rows, dict):
-        rows = [dict(zip(declared["columns"], pair, strict=True)) for pair in rows.items()]
-    plain = [_plain(row) for row in rows]
-    for row in plain:
-        if set(row) - _spread_columns(row) != set(declared["columns"]) or not _is_finite(row):
-            raise EvidenceError(
-                f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
-                f"data/experiments.json, and wants finite numbers; this row is {row}"
-            )
-    folder = recording_folder()
-    if folder is not None:
-        _write(folder / chapter / f"{name}.json", chapter, name, declared, plain)
-
-
-def recording_folder() -> Path | None:
-    """Where this machine's recordings go while `make record` runs; None at other times."""
-    return Path(os.environ[RECORD_TO]) / this_machine().slug if os.environ.get(RECORD_TO) else None
-
-
 def recorded(experiment: str, machine: str | None = None) -> Recording | None:
     """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
 
@@ -123,7 +88,7 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
     experiment is passed over, with a printed sentence that says so.
     Errors: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
-    chapter, name, declared = _declared(experiment)
+    chapter, name, declared = declaration(experiment)
     found = []
     for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
         try:
@@ -155,12 +120,29 @@ def recorded_machines(chapter: str) -> list[str]:
 
 
 def published(name: str) -> Published:
-    """Figures from data/published.json; EvidenceError, with the names there are, for others."""
-    known = _data("published.json")
-    if name not in known:
-        raise EvidenceError(f"No published figures are called {name!r}. There are: {_names(known)}")
-    journal.note("published", name=name, source=known[name]["source"])
-    return Published(**known[name])
+    """Figures of someone else's: from data/published.json, or data/published/<name>.json.
+
+    Short ones stand together in the first, long tables in files of their own, as columns and rows.
+    Errors: EvidenceError, with the names there are, for others.
+    """
+    found = _data("published.json").get(name) or _published_table(name)
+    journal.note("published", name=name, source=found["source"])
+    return Published(found["rows"], found["source"], found["what"], found.get("licence"))
+
+
+def published_names() -> list[str]:
+    """Every name that `published` knows."""
+    tables = (path.stem for path in (files.DATA / "published").glob("*.json"))
+    return sorted([*_data("published.json"), *tables])
+
+
+def _published_table(name: str) -> dict[str, Any]:
+    if name not in published_names():
+        known = ", ".join(published_names())
+        raise EvidenceError(f"No published figures are called {name!r}. There are: {known}")
+    table = _data(f"published/{name}.json")
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    return table | {"rows": rows}
 
 
 def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dict[str, Any]:
@@ -171,10 +153,10 @@ def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dic
         content = json.loads(path.read_text(encoding="utf-8"))
         kept = content.pop("sha256")
         found = content["version"]
-        digest = _digest(content)
+        found_digest = digest(content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
-    if kept != digest:
+    if kept != found_digest:
         raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
     if found != version:
         raise EvidenceError(
@@ -201,7 +183,11 @@ def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
         return False
 
 
-def _declared(experiment: str) -> tuple[str, str, dict[str, Any]]:
+def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
+    """Chapter, name and declaration of an experiment, by its name in the chapter that runs.
+
+    `chapter/name` finds it from anywhere. Errors: EvidenceError, with the names there are.
+    """
     chapter, _, name = experiment.rpartition("/")
     chapter = chapter or os.environ.get(CHAPTER, "")
     if not chapter:
@@ -220,67 +206,7 @@ def _names(known: Iterable[str]) -> str:
     return ", ".join(sorted(known))
 
 
-def _plain(row: Row) -> Row:
-    plain: Row = {}
-    for column, value in row.items():
-        if isinstance(value, Measurement):
-            plain[column] = value.median
-            plain |= {f"{column}_q1": value.q1, f"{column}_q3": value.q3, f"{column}_n": value.n}
-        else:
-            plain[column] = value.item() if hasattr(value, "item") else value
-    return plain
-
-
-def _is_finite(row: Row) -> bool:
-    return all(math.isfinite(v) for v in row.values() if isinstance(v, float))
-
-
-def _spread_columns(row: Row) -> set[str]:
-    return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
-
-
-SPREAD = ("_q1", "_q3", "_n")
-
-
-def _write(path: Path, chapter: str, name: str, declared: dict[str, Any], rows: list[Row]) -> None:
-    content = {
-        "chapter": chapter,
-        "experiment": name,
-        "version": declared["version"],
-        "machine": this_machine().as_dict(),
-        "versions": this_machine().versions,
-        "commit": _commit(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": [_in_order(row, declared["columns"]) for row in rows],
-    }
-    content["sha256"] = _digest(content)
-    try:
-        files.write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise EvidenceError(
-            f"{name} was measured but can't be kept: {path.parent} isn't writable "
-            f"({error.strerror}). Make it writable, or record elsewhere with --to FOLDER."
-        ) from None
-
-
-def _in_order(row: Row, columns: list[str]) -> Row:
-    """The declared columns first, in their order: figures take the first two."""
-    return {c: row[c] for c in columns} | row
-
-
-def _digest(content: dict[str, Any]) -> str:
+def digest(content: dict[str, Any]) -> str:
+    """What tells whether a recording was edited: SHA-256 of its content, keys sorted."""
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
-
-
-def _commit() -> str | None:
-    """The commit of this tree, `+` behind it where the tree has changed since; None without git."""
-    commands = (["git", "rev-parse", "HEAD"], ["git", "status", "--porcelain", "course_utils"])
-    try:
-        head, changes = (
-            subprocess.run(c, cwd=files.ROOT, capture_output=True, text=True, check=True).stdout
-            for c in commands
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head.strip() + ("+" if changes else "")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from course_utils import evidence, files
+from course_utils import files, recording
 from course_utils.attended import UNATTENDED
 from course_utils.machine import this_machine
 
@@ -54,7 +54,7 @@ def record(path: Path, to: Path) -> list[str]:
     """
     _require_writable(to)
     this_machine()
-    with _environment({evidence.RECORD_TO: str(to.resolve())}):
+    with _environment({recording.RECORD_TO: str(to.resolve())}):
         notebook, failed = run(path, stop_at_error=False)
     tidy(notebook)
     files.write_whole(EXECUTED / this_machine().slug / path.name, _as_text(notebook))

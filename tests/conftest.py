@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_utils import evidence, files, machine
+from course_utils import recording as keeping
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machi
             backends=("cpu",),
             hidden_gpus=None,
         )
-        for room in ("machine", "evidence", "claims", "labelled", "chapter", "notebooks"):
+        for room in ("machine", "recording", "claims", "labelled", "chapter", "notebooks"):
             module = __import__(f"course_utils.{room}", fromlist=["x"])
             if hasattr(module, "this_machine"):
                 monkeypatch.setattr(module, "this_machine", lambda: made)
@@ -58,5 +59,5 @@ def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def recording(own_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, with recording switched on into its `recorded` folder."""
-    monkeypatch.setenv(evidence.RECORD_TO, str(own_data / "recorded"))
+    monkeypatch.setenv(keeping.RECORD_TO, str(own_data / "recorded"))
     return own_data / "recorded"

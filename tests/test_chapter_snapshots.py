@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_utils import chapter_snapshots, evidence, files, memory, snapshot
+from course_utils import chapter_snapshots, evidence, files, memory, recording, snapshot
 from course_utils.made_snapshots import FOLDER, history_of, made, write
 from course_utils.memory_history import history
 from course_utils.programs import PROGRAMS, training
@@ -75,8 +75,8 @@ def test_a_recording_is_taken_and_one_that_was_changed_is_refused(chapter, monke
         "peak_allocated_bytes": 1,
         "peak_reserved_bytes": 2,
     }
-    monkeypatch.setenv(evidence.RECORD_TO, str(tmp_path))
-    evidence.record("snapshot_leak", [row])
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
+    recording.record("snapshot_leak", [row])
     assert chapter_snapshots.snapshot_file("snapshot_leak") == path
     assert chapter_snapshots.origin(path) == "recorded: card"
     path.write_bytes(path.read_bytes()[:-1])
@@ -85,7 +85,7 @@ def test_a_recording_is_taken_and_one_that_was_changed_is_refused(chapter, monke
 
 
 def test_recording_happens_only_on_a_gpu_while_recording(chapter, monkeypatch, tmp_path):
-    monkeypatch.setenv(evidence.RECORD_TO, str(tmp_path))
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     chapter_snapshots.record_snapshot("snapshot_leak", lambda program, path: pytest.fail("taken"))
     assert not list(tmp_path.rglob("*"))
@@ -94,7 +94,7 @@ def test_recording_happens_only_on_a_gpu_while_recording(chapter, monkeypatch, t
 def test_a_snapshot_taken_on_a_gpu_is_kept_with_short_names_and_its_digest(
     chapter, monkeypatch, tmp_path
 ):
-    monkeypatch.setenv(evidence.RECORD_TO, str(tmp_path))
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for name in ("empty_cache", "reset_peak_memory_stats"):
         monkeypatch.setattr(torch.cuda, name, lambda: None)

@@ -5,8 +5,9 @@ import os
 
 import pytest
 
-from course_utils import evidence
-from course_utils.evidence import EvidenceError, published, record, recorded, recorded_machines
+from course_utils import evidence, record
+from course_utils import recording as keeping
+from course_utils.evidence import EvidenceError, published, recorded, recorded_machines
 from course_utils.measurement import Measurement
 
 ROWS = [{"what": "a", "run_seconds": 0.5}, {"what": "b", "run_seconds": 0.25}]
@@ -39,7 +40,7 @@ def test_a_recorded_file_says_all_that_the_rules_ask_for(recording, fake_machine
 
 def test_without_recording_nothing_is_written(own_data, fake_machine, monkeypatch):
     fake_machine(gpus=1)
-    monkeypatch.delenv(evidence.RECORD_TO, raising=False)
+    monkeypatch.delenv(keeping.RECORD_TO, raising=False)
     record("speed", ROWS)
     assert recorded("speed") is None
     assert not list(own_data.glob("recorded/**/*.json"))
@@ -140,8 +141,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 
 def test_every_published_figure_has_a_source_and_rows():
-    known = json.loads((evidence.files.DATA / "published.json").read_text())
-    for name in known:
+    for name in evidence.published_names():
         found = published(name)
         assert found.source and found.what and found.rows
 
@@ -151,7 +151,7 @@ def forge(path, change):
     content = json.loads(path.read_text())
     content.pop("sha256")
     change(content)
-    content["sha256"] = evidence._digest(content)
+    content["sha256"] = evidence.digest(content)
     path.write_text(json.dumps(content))
 
 
