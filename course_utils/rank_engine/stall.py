@@ -37,8 +37,8 @@ class Watch:
 
     def waiting(self, rank: int, now: float, patience: dict[str, float]) -> bool:
         """Whether the rank has waited for one thing for that long."""
-        wait = self.places.get(rank, {}).get("wait")
-        return bool(wait) and now - self._since[rank][0] >= patience[wait]
+        wait = self.places.get(rank, {}).get("wait") or ""
+        return wait in patience and now - self._since[rank][0] >= patience[wait]
 
     def stuck(self, unfinished: set[int], now: float, failed: bool) -> bool:
         """Whether all who haven't finished wait for someone who will never come."""
