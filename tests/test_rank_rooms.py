@@ -257,6 +257,11 @@ def test_under_nccl_a_call_without_a_record_is_set_up_and_one_with_it_the_device
     read = NOWHERE | {"line": 3, "reads": True, "mark": "m"}
     assert place.with_wait(dict(read), nccl=True)["pending"]["name"] == "all_reduce"
     assert place.with_wait(NOWHERE | {"reads": False, "mark": "m"}, nccl=True)["wait"] is None
+    backward = NOWHERE | {"line": 3, "call": "backward", "mark": "m"}
+    assert place.with_wait(dict(backward), nccl=True)["wait"] == "device"
+    recorders["_dump_nccl_trace_json"].clear()
+    assert place.with_wait(dict(backward), nccl=True)["wait"] is None
+    assert place.with_wait(dict(backward), nccl=False)["wait"] == "call"
     before = NOWHERE | {"call": "init_process_group", "mark": "m"}
     assert place.with_wait(dict(before), nccl=False)["wait"] == "set-up"
 

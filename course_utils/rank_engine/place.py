@@ -55,8 +55,9 @@ def with_wait(place: Place, nccl: bool) -> Place:
     hasn't begun, as NCCL's first of a group, or in a group that is made before the cell.
     """
     before = place["line"] is None and place["call"] == "init_process_group"
+    launches = nccl and place["call"] in ("backward", "wait")  # which don't wait for NCCL
     usual = "set-up" if nccl or before else "call"
-    place |= {"wait": usual if place["call"] else None, "pending": None}
+    place |= {"wait": usual if place["call"] and not launches else None, "pending": None}
     asks = nccl if place["call"] else place.get("reads")
     pending = flight.pending() if asks else None
     if pending:

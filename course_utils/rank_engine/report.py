@@ -217,7 +217,8 @@ def _where(place: dict[str, Any]) -> str:
         doing, call = "waiting", f" for the device, where {_told(place['pending'])} isn't done"
     elif place["call"]:
         tensors = f" of {place['tensors']}" if place["tensors"] else ""
-        doing, call = "waiting", f" in {place['call']}{tensors}"
+        doing = "waiting" if place.get("wait", "call") else "working"
+        call = f" in {place['call']}{tensors}"
         call += ", which hasn't begun" if place.get("wait") == "set-up" else ""
     elif place.get("kind") == "python":
         doing = f"raised {place['name']}"
