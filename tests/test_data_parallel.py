@@ -14,7 +14,7 @@ from course_utils.data_parallel import PlayedLink, SlowLink, apart
 from course_utils.data_parallel_trials import ddp_against_one, fashion, resnet18_for_28
 from course_utils.exercises import grade
 from course_utils.gpt import GPT, GPTConfig
-from course_utils.real_steps import HALVES, gpt_step, half_format, resnet_step
+from course_utils.real_steps import HALVES, gpt_step, half_format, resnet_step, shown
 from course_utils.scaling_trials import ddp_spans, gpu_efficiency
 from course_utils.simulated_ranks import simulate
 from course_utils.splits import draw_splits, tensors_to_send
@@ -215,6 +215,13 @@ def test_a_gpus_efficiency_comes_from_rows_of_equal_batches():
     ]
     assert gpu_efficiency(rows) == {1: 1.0, 2: 0.75, 4: 1.0}
     assert gpu_efficiency(rows[:1]) == gpu_efficiency(rows[1:3]) == gpu_efficiency([]) == {}
+
+
+def test_live_rows_are_shown_with_units():
+    rows = [{"way": "DDP", "gpus": 2, "seconds": 0.0123, "first_bytes": 2_000_000_000}]
+    assert shown(rows) == [
+        {"way": "DDP", "gpus": 2, "seconds": "≈ 12.3 ms", "first_bytes": "≈ 2.00 GB"}
+    ]
 
 
 def test_the_published_step_has_its_host_its_kernels_and_five_messages():
