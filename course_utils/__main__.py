@@ -42,7 +42,13 @@ def _parser() -> argparse.ArgumentParser:
     record = commands.add_parser("record", help="run chapters here and keep what they measure")
     record.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     record.add_argument("--to", type=Path, help="folder for the files (default: data/recorded)")
+    record.add_argument("--minutes", type=float, help="stop in good time before these are over")
+    record.add_argument("--again", action="store_true", help="also what is recorded already")
+    record.add_argument("--plan", action="store_true", help="only say what there is to do")
     record.set_defaults(run=_record)
+    judge = commands.add_parser("judge", help="what speaks against recorded files, if anything")
+    judge.add_argument("folder", nargs="?", type=Path, help="default: data/recorded")
+    judge.set_defaults(run=_judge)
     normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
     normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     normalise.set_defaults(run=_normalise)
@@ -76,17 +82,24 @@ def _doctor(_options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from course_utils import files, notebooks
+    from course_utils import files, notebooks, recording_plan, recording_visits
 
-    failed = False
-    for path in _chapters(options.chapters):
-        notebooks.say(f"Recording {path.stem}")
-        problems = notebooks.record(path, options.to or files.RECORDED)
-        for problem in problems:
-            notebooks.say(f"  ✗ {problem}")
-        failed = failed or bool(problems)
+    to = options.to or files.RECORDED
+    visits = recording_plan.plan(_chapters(options.chapters), to, options.again)
+    notebooks.say(recording_plan.in_words(visits, options.minutes))
+    if options.plan:
+        return 0
+    failed = recording_visits.make(visits, to, options.minutes)
     notebooks.say(f"The executed notebooks are in {notebooks.EXECUTED.relative_to(files.ROOT)}")
     return int(failed)
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from course_utils import files, offering
+
+    lines, objected = offering.verdict(options.folder or files.RECORDED)
+    print("\n".join(lines))
+    return int(objected)
 
 
 def _normalise(options: argparse.Namespace) -> int:

@@ -67,10 +67,10 @@ class Published(Rows):
 @cache
 def experiments() -> dict[str, Any]:
     """data/experiments.json: for each chapter its experiments, with version and columns."""
-    return _data("experiments.json")
+    return data("experiments.json")
 
 
-def _data(name: str) -> dict[str, Any]:
+def data(name: str) -> dict[str, Any]:
     """A JSON object from data/; EvidenceError says how to get it back where it can't be read."""
     try:
         found = json.loads((files.DATA / name).read_text(encoding="utf-8"))
@@ -125,7 +125,7 @@ def published(name: str) -> Published:
     Short ones stand together in the first, long tables in files of their own, as columns and rows.
     Errors: EvidenceError, with the names there are, for others.
     """
-    found = _data("published.json").get(name) or _published_table(name)
+    found = data("published.json").get(name) or _published_table(name)
     journal.note("published", name=name, source=found["source"])
     return Published(found["rows"], found["source"], found["what"], found.get("licence"))
 
@@ -133,14 +133,14 @@ def published(name: str) -> Published:
 def published_names() -> list[str]:
     """Every name that `published` knows."""
     tables = (path.stem for path in (files.DATA / "published").glob("*.json"))
-    return sorted([*_data("published.json"), *tables])
+    return sorted([*data("published.json"), *tables])
 
 
 def _published_table(name: str) -> dict[str, Any]:
     if name not in published_names():
         known = ", ".join(published_names())
         raise EvidenceError(f"No published figures are called {name!r}. There are: {known}")
-    table = _data(f"published/{name}.json")
+    table = data(f"published/{name}.json")
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     return table | {"rows": rows}
 

@@ -16,6 +16,8 @@ from course_utils.attended import UNATTENDED
 from course_utils.machine import this_machine
 
 CELL_SECONDS = 600  # on a GPU, one cell of chapter 9 starts some fifty processes
+INTERRUPTED = "KeyboardInterrupt"
+TIME_IS_UP = "the time is up: what was measured until now is kept"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 EXECUTED = files.ROOT / "build" / "executed"
@@ -45,8 +47,10 @@ def normalise(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def record(path: Path, to: Path) -> list[str]:
+def record(path: Path, to: Path, deadline: float | None = None) -> list[str]:
     """Runs a chapter with recording on: its experiments' files go below `to`.
+
+    `deadline`, in seconds since 1970, is when a cell that still runs is stopped.
 
     Goes on after a cell that fails, so that what can be measured is; returns what failed. The
     executed notebook is kept under build/executed, to be read and not committed.
@@ -54,17 +58,22 @@ def record(path: Path, to: Path) -> list[str]:
     """
     _require_writable(to)
     this_machine()
-    with _environment({recording.RECORD_TO: str(to.resolve())}):
-        notebook, failed = run(path, stop_at_error=False)
+    changes = {recording.RECORD_TO: str(to.resolve())}
+    changes |= {recording.DEADLINE: str(deadline)} if deadline else {}
+    with _environment(changes):
+        notebook, failed = run(path, stop_at_error=False, deadline=deadline)
     tidy(notebook)
     files.write_whole(EXECUTED / this_machine().slug / path.name, _as_text(notebook))
     return failed
 
 
-def run(path: Path, stop_at_error: bool, **watch: Any) -> tuple[Any, list[str]]:
+def run(
+    path: Path, stop_at_error: bool, deadline: float | None = None, **watch: Any
+) -> tuple[Any, list[str]]:
     """The executed notebook, and a sentence for each cell that failed.
 
-    `watch` is what nbclient calls as cells begin and end (`on_cell_start`, `on_cell_executed`).
+    A cell may take CELL_SECONDS, and no longer than to `deadline` (seconds since 1970). `watch` is
+    what nbclient calls as cells begin and end (`on_cell_start`, `on_cell_executed`).
     """
     import nbformat
     from nbclient import NotebookClient
@@ -81,7 +90,7 @@ def run(path: Path, stop_at_error: bool, **watch: Any) -> tuple[Any, list[str]]:
         ) from None
     client = NotebookClient(
         notebook,
-        timeout=CELL_SECONDS,
+        timeout_func=lambda _cell: _cell_seconds(deadline),
         kernel_name=KERNEL["name"],
         allow_errors=not stop_at_error,
         record_timing=False,
@@ -96,6 +105,9 @@ def run(path: Path, stop_at_error: bool, **watch: Any) -> tuple[Any, list[str]]:
         except CellExecutionError:
             pass
         except CellTimeoutError:
+            if deadline and time.time() >= deadline - 1:
+                others = [said for said in _failures(notebook) if INTERRUPTED not in said]
+                return notebook, [*others, TIME_IS_UP]
             return notebook, [f"a cell ran longer than {CELL_SECONDS} s and was stopped"]
         except BaseException as error:
             # nbclient answers Ctrl-C and SIGTERM itself: it ends the kernel, then falls over it.
@@ -105,6 +117,12 @@ def run(path: Path, stop_at_error: bool, **watch: Any) -> tuple[Any, list[str]]:
                 return notebook, ["the kernel died: not enough memory?"]
             raise
     return notebook, _failures(notebook)
+
+
+def _cell_seconds(deadline: float | None) -> int:
+    """What a cell may take; nbclient reads 0 as "for ever"."""
+    left = deadline - time.time() if deadline else CELL_SECONDS
+    return max(1, min(CELL_SECONDS, int(left)))
 
 
 @contextmanager

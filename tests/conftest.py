@@ -26,7 +26,15 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machi
             backends=("cpu",),
             hidden_gpus=None,
         )
-        for room in ("machine", "recording", "claims", "labelled", "chapter", "notebooks"):
+        for room in (
+            "machine",
+            "recording",
+            "recording_plan",
+            "claims",
+            "labelled",
+            "chapter",
+            "notebooks",
+        ):
             module = __import__(f"course_utils.{room}", fromlist=["x"])
             if hasattr(module, "this_machine"):
                 monkeypatch.setattr(module, "this_machine", lambda: made)
