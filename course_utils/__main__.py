@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("--again", action="store_true", help="also what is recorded already")
     record.add_argument("--plan", action="store_true", help="only say what there is to do")
     record.set_defaults(run=_record)
+    judge = commands.add_parser("judge", help="what speaks against recorded files, if anything")
+    judge.add_argument("folder", nargs="?", type=Path, help="default: data/recorded")
+    judge.set_defaults(run=_judge)
     normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
     normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
     normalise.set_defaults(run=_normalise)
@@ -89,6 +92,14 @@ def _record(options: argparse.Namespace) -> int:
     failed = recording_visits.make(visits, to, options.minutes)
     notebooks.say(f"The executed notebooks are in {notebooks.EXECUTED.relative_to(files.ROOT)}")
     return int(failed)
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from course_utils import files, offering
+
+    lines, objected = offering.verdict(options.folder or files.RECORDED)
+    print("\n".join(lines))
+    return int(objected)
 
 
 def _normalise(options: argparse.Namespace) -> int:

@@ -1,10 +1,12 @@
 """The map of the course: parts, chapters, and which one is built on which."""
 
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from course_utils import course, progress
+from course_utils import course, files, offering, progress
 from course_utils.figure import INK, Picture, new_figure, render, styled
+from course_utils.judge import Content
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -47,6 +49,39 @@ def chapter_list() -> "Markdown":
         link = f"[{chapter.number} · {chapter.title}]({chapter.path.name})"
         lines.append(f"| {link} | {chapter.minutes} | {after} | {len(chapter.exercises())} |")
     return Markdown("\n".join(lines))
+
+
+FIRST = (
+    "Nothing was recorded yet: the pages show other people's published figures instead. "
+    "Be the first: on a machine with a GPU, `make record` runs the chapters and keeps what they "
+    'measure, and `make record ARGS="--plan"` says beforehand how long that takes. '
+    "The files stay on your machine until you offer them; it says how at its end."
+)
+
+
+def recorded_on() -> "Markdown":
+    """A Markdown table of the machines that were recorded: when, with which torch, what of it.
+
+    A chapter's experiments count where they have rows. With no recording: how to be the first.
+    """
+    from IPython.display import Markdown
+
+    found: dict[str, list[Content]] = {}
+    for path, content in offering.whole(files.RECORDED):
+        if content["rows"]:
+            found.setdefault(path.parents[1].name, []).append(content)
+    lines = ["| machine | recorded | torch | chapters (experiments) |", "|---|---|---|---|"]
+    lines += [_machine_line(contents) for contents in found.values()]
+    return Markdown("\n".join(lines) if found else FIRST)
+
+
+def _machine_line(contents: list[Content]) -> str:
+    newest = max(contents, key=lambda content: content["date"])
+    torch = sorted({content["versions"]["torch"] for content in contents})
+    counts = Counter(content["chapter"] for content in contents)
+    chapters = (f"[{name[:2]}]({name}.ipynb) ({count})" for name, count in sorted(counts.items()))
+    cells = (newest["machine"]["name"], newest["date"][:10], ", ".join(torch), ", ".join(chapters))
+    return f"| {' | '.join(cells)} |"
 
 
 def _places() -> dict[course.Chapter, tuple[float, float]]:
