@@ -85,6 +85,7 @@ GOOD = {
     "stream": [{"operation": "copy, a = b (GPU)", "gb_per_s": 4300.0}],
     "roofline_points": [
         {"operator": "GELU", "format": "BF16", "flops": 10**9, "n_bytes": 2**30, "seconds": 3e-4},
+        {"operator": "in halves", "format": "BF16", "flops": 1, "n_bytes": 2**38, "seconds": 1},
         {"operator": "in L2", "format": "BF16", "flops": 1, "n_bytes": 2**20, "seconds": 1e-7},
     ],
     "nccl_allreduce": [{"gpus": 2, "n_bytes": 2**30, "seconds": 0.004}],
@@ -241,6 +242,12 @@ def test_a_file_in_the_folder_of_another_machine_or_chapter_is_objected_to(keep,
     assert f"belongs into h200-x1/{CHAPTER}/speed.json" in objection
 
 
+def test_boards_with_pcie_may_have_a_bridge_to_their_neighbour(keep, fake_machine):
+    fake_machine(gpus=2, gpu="NVIDIA A100 80GB PCIe")
+    row = {"way": "device to device", "gb_per_s": 250.0, "n_bytes": 2**31}
+    assert judge(keep("host_device_copies", [row])) == []
+
+
 def test_geforce_boards_may_boost_past_their_data_sheet(keep, fake_machine):
     fake_machine(gpus=1, gpu="NVIDIA GeForce RTX 3090")
     assert judge(keep("rates", [{"format": "BF16", "tflop_per_s": 78.0}])) == []
@@ -290,7 +297,7 @@ def test_a_snapshot_stands_beside_its_recording(snapshot):
     "made, says",
     [
         ({"digest": "0" * 64}, "isn't what was recorded"),
-        ({"name": "../../experiments.json"}, "isn't a file beside this one"),
+        ({"name": "../experiments.json"}, "isn't a file beside this one"),
         ({"content": pickle.dumps({"filename": "/home/me/train.py"}, 4)}, "holds a path"),
         ({"content": pickle.dumps(Path, 4)}, "can't be opened: it asks for"),
     ],
