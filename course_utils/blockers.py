@@ -26,8 +26,15 @@ CONVERSIONS = ("bool", "int", "float", "index", "repr", "format", "array", "cont
 VALUES_TO_PYTHON = {"item", "tolist", "numpy", "equal", "allclose"}
 VALUES_TO_PYTHON |= {f"__{name}__" for name in CONVERSIONS}
 SIZE_FROM_VALUES = {"nonzero", "masked_select", "unique", "_unique2", "unique_consecutive"}
+SIZE_FROM_VALUES |= {"bincount"}
+# "synchronizes that device with the CPU", says the documentation of torch.linalg
+ASKS_HOW_IT_WENT = {"_linalg_check_errors", "_linalg_eigh", "_linalg_svd"}
+ASKS_HOW_IT_WENT |= {"linalg_eig", "linalg_pinv"}
+MASKS = (torch.bool, torch.uint8)
+NUMBERS = (bool, int, float, complex)
 SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
          "_local_scalar_dense": "item"}  # fmt: skip
+SHOWN |= dict.fromkeys(ASKS_HOW_IT_WENT, "linalg asks whether it went well")
 EXPLICIT = (
     "torch.cuda.synchronize",
     "torch.cuda.Stream.synchronize",
@@ -71,11 +78,14 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
 
 class _Found:
-    """The blockers so far; while one call is being looked at, what it calls itself is not."""
+    """The blockers so far; while one call is being looked at, what it calls itself is not.
+
+    `hushed` is on while a call runs that a GPU carries out by other operators than a CPU.
+    """
 
     def __init__(self) -> None:
         self.blockers: list[Blocker] = []
-        self.inside = False
+        self.inside = self.hushed = False
 
     def add(self, what: str) -> None:
         frame = _caller()
@@ -112,8 +122,12 @@ class _Functions(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        with self.found.call(_blocking_function(func, args, kwargs)):
-            return func(*args, **kwargs)
+        before, self.found.hushed = self.found.hushed, _waits_on_a_cpu_only(func, args, kwargs)
+        try:
+            with self.found.call(_blocking_function(func, args, kwargs)):
+                return func(*args, **kwargs)
+        finally:
+            self.found.hushed = before
 
 
 class _Operators(TorchDispatchMode):
@@ -126,8 +140,10 @@ class _Operators(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        with self.found.call(_blocking_operator(func, args)):
-            return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        what = None if self.found.hushed else _blocking_operator(func, args, kwargs)
+        with self.found.call(what):
+            return func(*args, **kwargs)
 
 
 def _blocking_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -147,9 +163,25 @@ def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return "cpu" in [w for w in wanted if isinstance(w, str)]
 
 
-def _blocking_operator(func: Any, args: tuple[Any, ...]) -> str | None:
+def _waits_on_a_cpu_only(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """`x[mask] = 0` is a masked_fill on a GPU; one_hot only looks for its size where none is given.
+
+    Source: TensorAdvancedIndexing.cpp (canDispatchToMaskedFill), Onehot.cpp, of torch 2.13.
+    """
+    name = getattr(func, "__name__", "")
+    if name == "__setitem__":
+        indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+        tensors = [i for i in indices if isinstance(i, torch.Tensor)]
+        one_mask = len(tensors) == 1 and tensors[0].dtype in MASKS
+        return one_mask and isinstance(args[2], NUMBERS)
+    return name == "one_hot" and (*args[1:], kwargs.get("num_classes", -1))[0] >= 0
+
+
+def _blocking_operator(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     name = func.overloadpacket.__name__
-    if name == "_local_scalar_dense" or name in SIZE_FROM_VALUES:
+    if name == "_local_scalar_dense" or name in SIZE_FROM_VALUES or name in ASKS_HOW_IT_WENT:
+        return name
+    if name == "repeat_interleave" and kwargs.get("output_size") is None:
         return name
     if name in ("index", "index_put", "index_put_") and _has_mask(args[1]):
         return "boolean mask"
@@ -157,8 +189,7 @@ def _blocking_operator(func: Any, args: tuple[Any, ...]) -> str | None:
 
 
 def _has_mask(indices: Any) -> bool:
-    masks = (torch.bool, torch.uint8)
-    return any(isinstance(i, torch.Tensor) and i.dtype in masks for i in indices)
+    return any(isinstance(i, torch.Tensor) and i.dtype in MASKS for i in indices)
 
 
 @contextmanager

@@ -1,33 +1,43 @@
-"""The snapshots that chapter 9 reads: recorded on a GPU where that was done, otherwise made."""
+"""The snapshots of chapter 9: made without a GPU, and taken from a real one where there is one."""
 
-import gc
 import hashlib
 import random
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from course_utils import evidence, files, memory, recording, safe_pickle
-from course_utils.made_snapshots import FOLDER, of_storages, write
+from course_utils import evidence, files, memory, recording, safe_pickle, stacks
+from course_utils.gpu_peak import emptied
+from course_utils.made_snapshots import FOLDER, of_storages, write, write_bytes
+from course_utils.memory_history import History, history
 from course_utils.programs import PROGRAMS
+from course_utils.snapshot import Snapshot, load
 
 CHAPTER = "09_memory_snapshots"
 PROGRAMS_FILE = "course_utils/programs.py"
+LARGEST_KEPT = 2 * 2**20
 
 
 def snapshot_file(name: str) -> Path:
-    """The newest recording of a program's snapshot, or the one that the course made.
+    """The snapshot of a program that the course made. Errors: LookupError for another name."""
+    _require_program(name)
+    return FOLDER / f"{name}.pickle"
 
-    Errors: LookupError, with the names there are, for another name; EvidenceError where a
-    recorded file isn't the one that was recorded.
+
+def recorded_snapshot(name: str) -> Path | None:
+    """The newest recording of a program's snapshot; None where no machine has recorded one.
+
+    Errors: LookupError, with the names there are, for another name; EvidenceError where the file
+    isn't the one that was recorded.
     """
-    if name not in PROGRAMS:
-        raise LookupError(f"no snapshot {name!r}; there are {', '.join(PROGRAMS)}")
-    found = evidence.recorded(name)
+    _require_program(name)
+    found = evidence.recorded(f"{CHAPTER}/{name}")
     if found is None:
-        return FOLDER / f"{name}.pickle"
+        return None
     row = found.rows[0]
     path = files.RECORDED / row["file"]
     if not path.exists() or _digest(path) != row["file_sha256"]:
@@ -43,6 +53,11 @@ def origin(path: Path) -> str:
     if path.is_relative_to(files.RECORDED):
         return f"recorded: {path.parent.parent.name}"
     return "made without a GPU: real tensors, addresses by the course's allocator"
+
+
+def _require_program(name: str) -> None:
+    if name not in PROGRAMS:
+        raise LookupError(f"no snapshot {name!r}; there are {', '.join(PROGRAMS)}")
 
 
 def make(name: str) -> dict[str, Any]:
@@ -73,29 +88,64 @@ def make_all(folder: Path = FOLDER) -> None:
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
-def record_snapshot(name: str, take: Callable[[Callable[[], None], Path], None]) -> None:
-    """While recording on a GPU: keeps the snapshot that `take(program, path)` dumps.
+@dataclass(frozen=True)
+class Taken:
+    """A snapshot taken on this GPU, and its peaks in bytes, as torch counts them."""
 
-    Frames are shortened to the last two parts of their files. Without a GPU, or without
-    recording, nothing happens.
+    snapshot: Snapshot
+    peak_allocated: int
+    peak_reserved: int
+
+
+def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Taken | None:
+    """The snapshot of a program on this GPU, as `take(program, path)` dumps it; None without one.
+
+    It begins with an empty allocator: what earlier cells left in it, and cuBLAS's workspaces,
+    would be in the trace. While recording the file is kept, with its digest in its name: whole
+    files only, and the old one until the new one is announced.
     """
-    folder = recording.recording_folder()
-    if folder is None or not torch.cuda.is_available():
-        return
-    path = folder / CHAPTER / f"{name}.pickle"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    gc.collect()
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    take(lambda: PROGRAMS[name](torch.device("cuda")), path)
-    write(_shortened(path), path)
+    _require_program(name)
+    if not torch.cuda.is_available():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.pickle"
+        emptied()
+        take(lambda: PROGRAMS[name](torch.device("cuda")), path)
+        peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        emptied()
+        write(_shortened(path), path)
+        if recording.recording_folder() is not None:
+            _keep(name, path, *peaks)
+        return Taken(load(path), *peaks)
+
+
+def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
+    """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
+    found = {"live: taken on this GPU": history(taken.snapshot)} if taken else {}
+    path = recorded_snapshot(name)
+    return found | ({origin(path): history(load(path))} if path else {})
+
+
+def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:
+    """Adds a snapshot and its row to what is recorded, whole files only, and forgets older ones."""
+    content = taken.read_bytes()
+    if len(content) > LARGEST_KEPT:
+        raise evidence.EvidenceError(
+            f"the snapshot {name} has {len(content):,} bytes; at most {LARGEST_KEPT:,} are kept"
+        )
+    folder, digest = recording.recording_folder(), _digest(taken)
+    assert folder is not None
+    path = folder / CHAPTER / f"{name}.{digest[:8]}.pickle"
     row = {
         "file": f"{folder.name}/{CHAPTER}/{path.name}",
-        "file_sha256": _digest(path),
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
+        "file_sha256": digest,
+        "peak_allocated_bytes": peak_allocated,
+        "peak_reserved_bytes": peak_reserved,
     }
-    recording.record(name, [row])
+    write_bytes(content, path)
+    recording.record(f"{CHAPTER}/{name}", [row])
+    for old in set(path.parent.glob(f"{name}.*.pickle")) - {path}:
+        old.unlink()
 
 
 def _digest(path: Path) -> str:
@@ -103,14 +153,29 @@ def _digest(path: Path) -> str:
 
 
 def _shortened(path: Path) -> Any:
+    """The file's content without the machine's folders and without what nobody reads.
+
+    Kept of a stack: Python's frames from the program on inwards, and of C++'s what names a
+    backward function or an operator.
+    """
     content = safe_pickle.read(path.read_bytes())
-    stacks = {id(stack): stack for stack in _stacks(content)}  # events may share one
-    for stack in stacks.values():
+    found = {id(stack): stack for stack in _stacks(content)}  # events may share one
+    kept: dict[stacks.Frame, dict[str, Any]] = {}
+    for stack in found.values():
         own = [i for i, f in enumerate(stack) if f["filename"].endswith(PROGRAMS_FILE)]
         del stack[own[-1] + 1 if own else len(stack) :]
-        for frame in stack:
-            frame["filename"] = _short(frame["filename"])
+        short = [_short_frame(f["name"], f["filename"], f["line"]) for f in stack]
+        stack[:] = [kept.setdefault(frame, frame._asdict()) for frame in short if frame]
     return content
+
+
+def _short_frame(name: str, filename: str, line: int) -> stacks.Frame | None:
+    """The frame as it is kept; None for one of C++ that `stacks` doesn't read."""
+    if stacks.Frame(name, filename, line).is_python:
+        return stacks.Frame(name, _short(filename), line)
+    patterns = (stacks.BACKWARD, stacks.OPERATOR)
+    named = next((found for p in patterns if (found := p.search(name))), None)
+    return stacks.Frame(named[0], "", 0) if named else None
 
 
 def _short(filename: str) -> str:

@@ -1,9 +1,9 @@
 """What chapter 11 has its ranks do, by `ranks.run`: count, time and check collectives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from course_utils.collectives import ALL_REDUCES, Wires, slowest_seconds
+from course_utils.collectives import ALL_REDUCES, Wires, backend_of, gpu_seconds, slowest_seconds
 
 
 def count_all_reduce(way: str, numbers: int) -> dict[str, Any]:
@@ -17,9 +17,9 @@ def count_all_reduce(way: str, numbers: int) -> dict[str, Any]:
 
 
 def time_all_reduces(
-    sizes: Sequence[int], ways: Sequence[str] = ("gloo",), times: int = 1, device: str = "cpu"
+    sizes: Sequence[int], ways: Sequence[str] = ("gloo",), times: int = 1
 ) -> dict[tuple[str, int], float]:
-    """Seconds of one all_reduce by way and size in bytes, on the slowest rank.
+    """Seconds of one all_reduce by way and size in bytes, on the slowest rank's processor.
 
     A way is one of `ALL_REDUCES`, or anything else for the backend's own.
     """
@@ -28,16 +28,26 @@ def time_all_reduces(
 
     found = {}
     for size in sizes:
-        x, net = torch.ones(size // 4, device=device), Wires()
+        x, net = torch.ones(size // 4), Wires()
         for way in ways:
 
             def work(way: str = way, x: torch.Tensor = x, net: Wires = net) -> None:
                 ALL_REDUCES[way](x, net) if way in ALL_REDUCES else dist.all_reduce(x)
-                if x.is_cuda:
-                    torch.cuda.synchronize()
 
             found[way, size] = slowest_seconds(work, times)
     return found
+
+
+def time_on_gpus(n_bytes: int) -> float:
+    """Seconds of an all_reduce of `n_bytes` on GPUs, on the slowest; the same on every rank.
+
+    Loops are the longer the less there is to move: a hundred calls, or as many as move 2 GiB.
+    """
+    import torch
+    import torch.distributed as dist
+
+    x = torch.zeros(n_bytes // 4, device="cuda")
+    return gpu_seconds(lambda: dist.all_reduce(x), min(100, max(5, 2**31 // n_bytes)))
 
 
 def sum_by(way: str, numbers: int = 10_000) -> Any:
@@ -50,26 +60,61 @@ def sum_by(way: str, numbers: int = 10_000) -> Any:
     return x
 
 
-def right_answers(device: str) -> dict[str, bool]:
-    """Which of five collectives give the right answer on this device."""
+def right_answer(name: str, device: str) -> dict[str, Any]:
+    """Whether one of `ANSWERS` gives the right answer on this device, and over which backend."""
     import torch
     import torch.distributed as dist
 
-    rank, n = dist.get_rank(), dist.get_world_size()
-    everyone = [torch.arange(float(n), device=device) + 10 * r for r in range(n)]
-    mine, total = everyone[rank], torch.stack(everyone).sum(0)
-    first, summed = mine.clone(), mine.clone()
-    parts, swapped = ([torch.empty_like(p) for p in x] for x in (everyone, mine.split(1)))
-    share = torch.empty_like(mine[:1])
-    dist.broadcast(first, 0)
-    dist.all_reduce(summed)
-    dist.all_gather(parts, mine)
-    dist.reduce_scatter(share, list(mine.split(1)))
-    dist.all_to_all(swapped, list(mine.split(1)))
-    return {
-        "broadcast": torch.equal(first, everyone[0]),
-        "all_reduce": torch.equal(summed, total),
-        "all_gather": torch.equal(torch.stack(parts), torch.stack(everyone)),
-        "reduce_scatter": torch.equal(share, total[rank : rank + 1]),
-        "all_to_all": torch.equal(torch.cat(swapped), torch.stack(everyone)[:, rank]),
-    }
+    n = dist.get_world_size()
+    everyone = torch.arange(float(n * n), device=device).view(n, n)
+    found, wanted = ANSWERS[name](everyone[dist.get_rank()].clone(), everyone)
+    return {"backend": backend_of(device), "right": torch.equal(found, wanted)}
+
+
+def _broadcast(mine: Any, everyone: Any) -> tuple[Any, Any]:
+    import torch.distributed as dist
+
+    dist.broadcast(mine, 0)
+    return mine, everyone[0]
+
+
+def _all_reduce(mine: Any, everyone: Any) -> tuple[Any, Any]:
+    import torch.distributed as dist
+
+    dist.all_reduce(mine)
+    return mine, everyone.sum(0)
+
+
+def _all_gather(mine: Any, everyone: Any) -> tuple[Any, Any]:
+    import torch.distributed as dist
+
+    found = everyone.new_zeros(everyone.shape)
+    dist.all_gather(list(found), mine)
+    return found, everyone
+
+
+def _reduce_scatter(mine: Any, everyone: Any) -> tuple[Any, Any]:
+    import torch.distributed as dist
+
+    found = mine.new_zeros(1)
+    dist.reduce_scatter(found, list(mine.split(1)))
+    rank = dist.get_rank()
+    return found, everyone.sum(0)[rank : rank + 1]
+
+
+def _all_to_all(mine: Any, everyone: Any) -> tuple[Any, Any]:
+    import torch.distributed as dist
+
+    found = mine.new_zeros(mine.shape)
+    dist.all_to_all_single(found, mine)
+    return found, everyone[:, dist.get_rank()]
+
+
+# By name, a collective of a rank's row of a matrix: what this rank got, and what it should have.
+ANSWERS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "broadcast": _broadcast,
+    "all_reduce": _all_reduce,
+    "all_gather": _all_gather,
+    "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all,
+}

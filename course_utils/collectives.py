@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import torch
 
+HOLD_CYCLES = 40_000_000  # 20 ms and more, in which a hundred collectives are launched
+
 
 class Net(Protocol):
     """What an algorithm needs of a rank: who it is, and messages to and from the others.
@@ -144,3 +146,41 @@ def slowest_seconds(work: Callable[[], object], times: int = 7, warm_up: int = 1
         dist.all_reduce(seconds, dist.ReduceOp.MAX)
         took.append(seconds.item())
     return median(took[warm_up:])
+
+
+def gpu_seconds(
+    work: Callable[[], object], times: int, warm_up: int = 5, queued: bool = True
+) -> float:
+    """Seconds of one call of `work` on the slowest rank's GPU, in a loop between two events.
+
+    To be called by all ranks. As nccl-tests does it: warm-up, a barrier of the GPUs (a sum of one
+    number, over the backend that moves their tensors), then `times` calls without a wait between.
+    With `queued` the GPU is kept busy before, so that no launch by Python is timed: right for
+    collectives, and wrong for steps whose launches belong to them.
+    """
+    import torch
+    import torch.distributed as dist
+
+    for _ in range(warm_up):
+        work()
+    torch.cuda.synchronize()
+    begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if queued:
+        torch.cuda._sleep(HOLD_CYCLES)
+    dist.all_reduce(torch.zeros(1, device="cuda"))
+    begun.record()
+    for _ in range(times):
+        work()
+    ended.record()
+    ended.synchronize()
+    seconds = torch.tensor(begun.elapsed_time(ended) / 1e3 / times, device="cuda")
+    dist.all_reduce(seconds, dist.ReduceOp.MAX)
+    return seconds.item()
+
+
+def backend_of(device: str) -> str:
+    """The backend of this rank's group that moves tensors of a device: "gloo" or "nccl"."""
+    import torch.distributed as dist
+
+    pairs = (pair.split(":") for pair in dist.get_backend_config().split(","))
+    return dict(pairs)[device.partition(":")[0]]

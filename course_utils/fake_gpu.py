@@ -45,6 +45,7 @@ def fake_gpu() -> Iterator[torch.device]:
         stack.enter_context(fake_autocast.weight_cache())
         for patch in _as_on_cuda():
             stack.enter_context(patch)
+        stack.enter_context(_optimizers_as_without_a_default_device())
         # autograd starts its devices' threads once, maybe before there was this device
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         yield stack.enter_context(torch.device(DEVICE))
@@ -72,6 +73,38 @@ def _as_on_cuda() -> list[Any]:
         for room in (optimizer, _foreach_utils)
     ]
     return [*patches, mock.patch.object(torch.utils, "swap_tensors", _become)]
+
+
+@contextmanager
+def _optimizers_as_without_a_default_device() -> Iterator[None]:
+    """Inside, what an optimizer's step makes without naming a device is the host's.
+
+    A program on a GPU sets no default device, so Adam counts its steps on the host. The default
+    device here would reach into the step: torch before 2.13 (and NAdam and RAdam still) would
+    count on the fake GPU and then ask for the number.
+    """
+    from torch.optim import optimizer
+
+    hosts: list[ExitStack] = []
+
+    def enter(*_: Any) -> None:
+        hosts.append(ExitStack())
+        hosts[-1].enter_context(torch.device("cpu"))
+
+    def leave(*_: Any) -> None:
+        hosts.pop().close()
+
+    hooks = (
+        optimizer.register_optimizer_step_pre_hook(enter),
+        optimizer.register_optimizer_step_post_hook(leave),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        while hosts:  # a step that raised
+            leave()
 
 
 def _become(parameter: Tensor, converted: Tensor) -> None:

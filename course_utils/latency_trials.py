@@ -1,4 +1,4 @@
-"""Waits outside torch, timed: a chain of reads, a disk, a message to oneself, a process.
+"""Waits, timed: a chain of reads here and on a GPU, a disk, a message to oneself, a process.
 
 What a system can't do or doesn't tell is None; nothing is left behind.
 """
@@ -13,11 +13,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from course_utils.measurement import Measurement
 from course_utils.timing import measure, measure_rounds, seconds
 
+if TYPE_CHECKING:
+    import torch
+
 STEPS = 20_000
+LINE = 16  # 8-byte numbers in a line of a GPU's cache, 128 bytes
+KEY = 20_011  # only a thread that was given it follows the table's address
+CHASE = """
+template <typename T> T chase(T at, T table, T key) {
+    if (key != KEY) return at;
+    const T* next = reinterpret_cast<const T*>(table);
+    for (int step = 0; step < STEPS; step++) at = next[at];
+    return at;
+}
+""".replace("STEPS", str(STEPS)).replace("KEY", str(KEY))
 PAGE = 4096
 FILE_BYTES = 16 * 2**20
 READS = 50
@@ -62,6 +76,46 @@ def chain_step(n_bytes: int) -> Measurement:
         place = at
 
     return measure(follow, budget_seconds=0.06, clock="host").per(STEPS)
+
+
+def gpu_chain_step(n_bytes: int) -> Measurement | None:
+    """Seconds of a step along a chain through `n_bytes` of the GPU's memory, by one of its threads.
+
+    None where this torch can't compile a kernel of one's own (its jiterator, which needs no CUDA
+    toolkit). The table has been read by the whole GPU before, so its L2 cache has what fits.
+    """
+    import torch
+
+    table = line_chain(n_bytes, torch.device("cuda"))
+    address, key = torch.tensor([[table.data_ptr()], [KEY]], device="cuda")
+    place = torch.zeros_like(address)
+    chase = torch.cuda.jiterator._create_jit_fn(CHASE)
+
+    def follow() -> None:
+        nonlocal place
+        place = chase(place, address, key)
+
+    try:
+        follow()
+    except (AttributeError, AssertionError, RuntimeError):
+        return None
+    table.sum()
+    return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)
+
+
+def line_chain(n_bytes: int, device: "torch.device") -> "torch.Tensor":
+    """A table like `chain`'s, but with one place in each line of a GPU's cache; 0 elsewhere.
+
+    Errors: ValueError unless `n_bytes` is a power of two, 1,024 or more.
+    """
+    import torch
+
+    n = n_bytes // (8 * LINE)
+    if n < 8 or 8 * LINE * n != n_bytes or n & (n - 1):
+        raise ValueError(f"such a chain wants a power of two of bytes, 1,024 or more: {n_bytes}")
+    table = torch.zeros(n, LINE, dtype=torch.int64, device=device)
+    table[:, 0] = LINE * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
+    return table.flatten()
 
 
 def loopback_message() -> Measurement | None:

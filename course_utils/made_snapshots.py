@@ -15,9 +15,10 @@ import torch
 
 from course_utils import files, memory
 from course_utils.allocator import Block, CachingAllocator
+from course_utils.fake_gpu import fake_gpu
 from course_utils.memory_history import History, history
 from course_utils.recorder import Recorder
-from course_utils.snapshot import load
+from course_utils.snapshot import Snapshot, load
 
 FOLDER = files.DATA / "snapshots"
 
@@ -59,15 +60,35 @@ def of_storages(storages: list[memory.Storage]) -> dict[str, Any]:
 
 def history_of(run: Callable[[], Any], frames: bool = True) -> History:
     """The history of `run()`, made and read as a file would be."""
+    return history(loaded(made(run, frames=frames)))
+
+
+def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
+    """The snapshot of `run(device)` on a GPU that isn't there: nothing computes."""
+    with fake_gpu() as device:
+        return loaded(made(lambda: run(device), device.type))
+
+
+def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
+    """A snapshot's dict, read as a file would be."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "made.pickle"
-        write(made(run, frames=frames), path)
-        return history(load(path))
+        path = Path(folder) / name
+        write(content, path)
+        return load(path)
 
 
 def write(snapshot: dict[str, Any], path: Path) -> None:
     """Pickles a snapshot, whole or not at all."""
+    write_bytes(pickle.dumps(snapshot, protocol=4), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Writes a file whole or not at all; nothing is left behind of one that can't be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".part")
-    temporary.write_bytes(pickle.dumps(snapshot, protocol=4))
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,10 +1,12 @@
 """The timeline of a memory history as a picture: who held how much, event by event."""
 
+from collections.abc import Mapping
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_utils.figure import INK, Picture, new_figure, render, styled
+from course_utils.figure import COLOURS, INK, Picture, new_figure, render, styled
 from course_utils.memory_bands import Bands, bands, groups
 from course_utils.memory_history import Array, History
 from course_utils.memory_words import shortened, size_text, unit_of
@@ -40,6 +42,38 @@ def draw_timeline(
     axes.set_xlabel("events of the trace")
     axes.set_ylabel(f"{unit}, as requested")
     _legend(axes, history, shown)
+    return render(figure, title)
+
+
+@styled
+def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
+    """A panel for each history: what was live, as an area, and what was reserved, as a line.
+
+    `histories` maps an origin in words to each; one that begins with a kind of evidence and a
+    colon ("recorded: H200") has that kind's colour. Panels have events and a unit of their own.
+    Errors: ValueError without a history.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if not histories:
+        raise ValueError(f"{title!r}: no history to draw")
+    figure = new_figure(title, 0.7 + 1.9 * len(histories))
+    panels = figure.subplots(len(histories), 1, squeeze=False)[:, 0]
+    for axes, (words, of) in zip(panels, histories.items(), strict=True):
+        colour = COLOURS.get(words.partition(":")[0])
+        scale, unit = unit_of(max(of.reserved.max(), 1))
+        moments, live, reserved = np.arange(of.moments), of.live / scale, of.reserved / scale
+        axes.fill_between(moments, live, step="post", color=colour or "#D9D9D9", linewidth=0)
+        axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
+        axes.set_xlim(0, max(of.moments - 1, 1))
+        axes.set_ylim(0, 1.1 * reserved.max() or 1)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylabel(unit)
+        peaks = (size_text(int(curve.max())) for curve in (of.live, of.reserved))
+        most = "live {}, reserved {} at the most".format(*peaks)
+        text = f"{fill(words, 88)}\n{most}"
+        axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
+    panels[-1].set_xlabel("events of the trace; area: live, line: reserved from the driver")
     return render(figure, title)
 
 

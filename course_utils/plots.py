@@ -49,7 +49,7 @@ def compare_bars(
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
         _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
-    return render(figure, title)
+    return render(figure, title, 48)
 
 
 @styled
@@ -99,7 +99,7 @@ def compare_lines(
         axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
     found = {Series.of(v).provenance for _, v in lines if v} - {""}
     figure.supxlabel("\n".join(sorted(found)), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title)
+    return render(figure, title, 48)
 
 
 @styled
@@ -118,7 +118,7 @@ def number_lines(
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-    return render(figure, title)
+    return render(figure, title, 48)
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
@@ -150,7 +150,8 @@ def _line(
     axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
 ) -> tuple[float, float, str, str]:
     other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
-    colour = shade(COLOURS[one.kind], place, alike) if one.kind in COLOURS else other
+    shades = max(3, alike) if one.kind == "published" and alike > 1 else alike
+    colour = shade(COLOURS[one.kind], place, shades) if one.kind in COLOURS else other
     style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
     mark = MARKS.get(one.kind, "") if len(x) <= 20 else ""

@@ -5,16 +5,20 @@ some of its rows again and compares.
 """
 
 import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from course_utils import files
+from course_utils.evidence import Recording, recorded
 
 FILE = files.DATA / "predicted" / "peak_by_model.json"
 STEPS = 3
 HOPPER, AMPERE = (9, 0), (8, 6)
 SCENARIO = ("model", "precision", "batch", "accumulate", "checkpointing", "optimizer", "capability")
+IDENTIFIES = SCENARIO[:5]
 Row = dict[str, Any]
 
 
@@ -34,6 +38,72 @@ def predicted(path: Path = FILE, **where: Any) -> list[Row]:
     if not found:
         raise LookupError(f"nothing was predicted for {where}")
     return found
+
+
+def to_measure(every: bool, fits: Callable[[int], bool] = lambda n_bytes: True) -> list[Row]:
+    """The training steps to measure on a GPU beside what was predicted for Hopper.
+
+    Each row identifies a step and holds the predicted peaks, in bytes. Without `every` they are
+    those with the larger batch, in one piece: a third of them. What `fits` says no to, asked with
+    the bytes that it would reserve, is left out, with a printed sentence.
+    """
+    rows = [
+        row
+        for row in predicted(capability=list(HOPPER))
+        if every or (row["batch"] > 1 and row["accumulate"] == 1)
+    ]
+    fitting = [row for row in rows if fits(row["peak_reserved_bytes"])]
+    if len(fitting) < len(rows):
+        print(f"{len(rows) - len(fitting)} of {len(rows)} steps don't fit this GPU: left out.")
+    return [
+        {name: row[name] for name in IDENTIFIES}
+        | {
+            f"predicted_{what}_bytes": row[f"peak_{what}_bytes"]
+            for what in ("allocated", "reserved")
+        }
+        for row in fitting
+    ]
+
+
+def in_gib(rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Rows of a table: which step, and its peaks as predicted and measured, in GiB (2**30)."""
+    return [
+        {
+            "step": _words(row),
+            **{
+                f"{what}, {how}": f"{row[column] / 2**30:.2f}" if column in row else "–"
+                for what in ("allocated", "reserved")
+                for how, column in (
+                    ("predicted", f"predicted_{what}_bytes"), ("measured", f"{what}_bytes")
+                )
+            },
+        }
+        for row in rows
+    ]  # fmt: skip
+
+
+def recorded_in_gib() -> Recording | None:
+    """What a GPU gave beside the predictions, as rows of the same table; None without one."""
+    found = recorded("09_memory_snapshots/peak_by_model")
+    return found and replace(found, rows=in_gib(found.rows))
+
+
+def wrong_by(rows: Iterable[Row], what: str, but: str = "") -> list[float]:
+    """The shares by which predictions of the peak `what` were wrong, the smallest first.
+
+    `what` is "allocated" or "reserved"; the model `but` is left out.
+    """
+    return sorted(
+        abs(row[f"predicted_{what}_bytes"] / row[f"{what}_bytes"] - 1)
+        for row in rows
+        if row["model"] != but
+    )
+
+
+def _words(row: Row) -> str:
+    parts = [row["model"], row["precision"], f"batch {row['batch']}"]
+    parts += [f"{row['accumulate']} accumulated"] if row["accumulate"] > 1 else []
+    return ", ".join(parts + (["checkpointing"] if row["checkpointing"] else []))
 
 
 def provenance(path: Path = FILE) -> str:

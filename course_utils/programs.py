@@ -2,7 +2,8 @@
 
 Each is a function of a device that does the same on a GPU, on a fake one, and on the CPU, so that
 chapter 9's snapshots can be recorded from a real allocator or made without one. Each returns what
-should still be alive when the snapshot is taken.
+should still be alive when the snapshot is taken. The models and batches name their device and the
+optimisers don't meet a default one: torch before 2.13 would count Adam's steps on it.
 """
 
 from collections.abc import Callable
@@ -37,20 +38,22 @@ def training(
     """
     with device:
         model = GPT(CONFIG)
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-        watch(model, optimizer)
-        curve: list[Tensor] = []
-        for _ in range(steps):
-            tokens, targets = torch.randint(CONFIG.vocabulary, (2, batch, CONFIG.context))
-            optimizer.zero_grad()
-            with torch.amp.autocast(device.type, torch.bfloat16, enabled=half):
-                loss = _loss(model, tokens, targets)
-            loss.backward()
-            optimizer.step()
-            del loss
-            if validate:
-                curve.append(_loss(model, tokens[:4], targets[:4]))
-        return model, optimizer, curve
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    watch(model, optimizer)
+    curve: list[Tensor] = []
+    for _ in range(steps):
+        tokens, targets = torch.randint(
+            CONFIG.vocabulary, (2, batch, CONFIG.context), device=device
+        )
+        optimizer.zero_grad()
+        with torch.amp.autocast(device.type, torch.bfloat16, enabled=half):
+            loss = _loss(model, tokens, targets)
+        loss.backward()
+        optimizer.step()
+        del loss
+        if validate:
+            curve.append(_loss(model, tokens[:4], targets[:4]))
+    return model, optimizer, curve
 
 
 def _loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
@@ -78,13 +81,13 @@ def large_optimizer(
     """Many weights and few activations: the peak is inside `optimizer.step()`."""
     with device:
         model = nn.Sequential(*(nn.Linear(512, 512) for _ in range(layers)))
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-        watch(model, optimizer)
-        for _ in range(steps):
-            optimizer.zero_grad()
-            model(torch.zeros(4, 512)).square().mean().backward()
-            optimizer.step()
-        return model, optimizer
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    watch(model, optimizer)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.zeros(4, 512, device=device)).square().mean().backward()
+        optimizer.step()
+    return model, optimizer
 
 
 def step_fp32(device: torch.device, watch: Watch = nobody) -> Any:

@@ -10,8 +10,16 @@ from typing import Any
 
 from course_utils.expandable_segments import ExpandableAllocator
 from course_utils.recorded_start import Call
-from course_utils.recorded_trace import GIVES, TAKES, RecordedDriver, RecordedTrace, allocator_for
+from course_utils.recorded_trace import (
+    GIVES,
+    TAKES,
+    RecordedDriver,
+    RecordedTrace,
+    allocator_for,
+    recorded_trace,
+)
 from course_utils.restored import restore
+from course_utils.snapshot import Snapshot
 
 
 @dataclass
@@ -49,6 +57,25 @@ class Replay:
 def replay(trace: RecordedTrace, allocator: Any = None) -> Replay:
     """Runs a recorded trace through `allocator`, by default ours with the recorded settings."""
     return _Run(trace, allocator or allocator_for(trace)).whole()
+
+
+def is_repeated(snapshot: Snapshot) -> bool:
+    """Whether our allocator, given what was asked, decides all as recorded, addresses included."""
+    found = replay(recorded_trace(snapshot))
+    return found.exact and found.same_address == found.allocs
+
+
+def events(snapshot: Snapshot) -> list[tuple[str, int]]:
+    """What an allocator did, in order: actions and their bytes."""
+    return [(event.action, event.size) for event in snapshot.trace().events()]
+
+
+def blocks(snapshot: Snapshot) -> list[list[tuple[int, str]]]:
+    """What it held at the end: for each segment its blocks, in bytes, and their states.
+
+    Segments are in order of their content, since addresses are the driver's choice.
+    """
+    return sorted([(b.size, b.state) for b in one.blocks] for one in snapshot.segments())
 
 
 class _Run:

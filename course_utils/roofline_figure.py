@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.evidence import Recording
+from course_utils.evidence import Published, Recording
 from course_utils.figure import (
     COLOURS,
     INK,
@@ -15,6 +15,7 @@ from course_utils.figure import (
     Picture,
     new_figure,
     render,
+    shade,
     styled,
     tick,
 )
@@ -128,6 +129,38 @@ def _points(axes: "Axes", panel: Panel) -> None:
                 arrowprops={"arrowstyle": "-", "color": "#AAAAAA", "linewidth": 0.7},
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
             )  # fmt: skip
+
+
+@styled
+def draw_sweep(title: str, sweep: Published, sheets: Mapping[str, Roof]) -> Picture:
+    """One kernel at growing FLOP/byte: FLOP/s under each GPU's data sheet, and the watts meanwhile.
+
+    Rows of gpu, flop_per_byte, gflop_per_s and watts; `sheets` are the roofs by gpu.
+    """
+    figure = new_figure(title, 6.2)
+    rates, power = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
+    for place, (gpu, roof) in enumerate(sheets.items()):
+        rows = [row for row in sweep.rows if row["gpu"] == gpu]
+        x, colour = [row["flop_per_byte"] for row in rows], shade(COLOURS["published"], place, 3)
+        like = {"color": colour, "marker": MARKS["published"], "markersize": 5, "linestyle": ":"}
+        rates.plot(x, [row["gflop_per_s"] * 1e9 for row in rows], **like)
+        rates.plot(x, [roof.attainable(at) for at in x], color=colour, linewidth=1)
+        power.plot(x, [row["watts"] for row in rows], **like)
+        for axes, height in ((rates, rows[-1]["gflop_per_s"] * 1e9), (power, rows[-1]["watts"])):
+            axes.annotate(gpu, (x[-1], height), (8, 0), textcoords="offset points", color=colour,
+                          va="center", annotation_clip=False)  # fmt: skip
+    rates.set_yscale("log")
+    for axes, label in ((rates, "FLOP/s (line: data sheet)"), (power, "watts")):
+        axes.set_xscale("log")
+        axes.set_ylabel(label)
+        axes.grid(True)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _at: tick(value))
+            axis.set_minor_formatter("")
+    power.set_ylim(0)
+    power.set_xlabel("FLOP/byte")
+    figure.supxlabel(sweep.provenance, fontsize=9, color="#555555", x=0.01, ha="left")
+    return render(figure, title, 32)
 
 
 @styled

@@ -1,6 +1,8 @@
 """How data-parallel steps scale: on this machine's ranks, and as others published it."""
 
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -10,6 +12,7 @@ from course_utils.addition import Addition, answer_loss
 from course_utils.evidence import Published, published
 from course_utils.gpt import GPT, GPTConfig
 from course_utils.labelled import Series
+from course_utils.timeline import Span
 
 
 def step_seconds(batch: int = 32, steps: int = 8) -> float:
@@ -32,6 +35,30 @@ def step_seconds(batch: int = 32, steps: int = 8) -> float:
         weights = parameters_to_vector(model.parameters()).detach()
         vector_to_parameters(weights - 0.01 * mean, model.parameters())
     return (time.perf_counter() - began) / steps
+
+
+def gpu_efficiency(rows: Sequence[Mapping[str, Any]], batch: int = 8) -> dict[int, float]:
+    """Throughput a GPU relative to one GPU's, from rows of `gpt_small_step` with equal batches.
+
+    Empty where fewer than two numbers of GPUs were timed, or one GPU wasn't.
+    """
+    rates = {row["gpus"]: row["tokens_per_s"] for row in rows if row["batch"] == batch}
+    if 1 not in rates or len(rates) == 1:
+        return {}
+    return {n: rate / n / rates[1] for n, rate in rates.items()}
+
+
+def ddp_spans() -> list[Span]:
+    """A published step of DDP, the second of three: its host, its kernels, and NCCL's with MB."""
+    found = [
+        Span(row["row"], row["label"], row["start_seconds"], row["end_seconds"])
+        for row in published("ddp_resnet50_step").rows
+    ]
+    for row in published("ddp_resnet50_nccl").rows:
+        if row["step"] == 2:
+            start, note = row["start_seconds"], f"{row['n_bytes'] / 1e6:.0f} MB"
+            found.append(Span("NCCL", row["collective"], start, start + row["seconds"], note))
+    return found
 
 
 def published_efficiency() -> dict[str, Series]:

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from course_utils.device_clock import DeviceClock
 from course_utils.measurement import OTHERS_BOUND, Measurement, quartiles
 from course_utils.processors import OthersClock
 
 PATIENCE = 4
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
+REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
 BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
 
 
@@ -69,9 +71,11 @@ def measure(
     times. Repetitions made while other programs took more than `others_bound` processors are
     dropped, unless fewer than `min_repetitions` would remain: then all are kept.
 
-    `clock` is "device" (CUDA events on the current stream), "host" (the wall clock, every device
-    synchronised before and after), or "auto": device where CUDA is in use, else host.
-    `flush_l2` overwrites the GPU's L2 cache before every call, outside the timed part.
+    `clock` is "device" (what the GPU takes, with no launch in it: device_clock.py), "host" (the
+    wall clock, every device synchronised before and after: what a program gets, launches and all),
+    or "auto": device where CUDA is in use and `fn` gives the GPU something to do, else host.
+    `flush_l2` empties the GPU's L2 cache before every call, outside the timed part; it needs the
+    device's clock.
 
     The method is that of torch.utils.benchmark.Timer (host) and triton.testing.do_bench (device),
     with which the tests compare it; the guard is our own.
@@ -81,17 +85,8 @@ def measure(
     for _ in range(max(1, warmup)):
         fn()
     synchronize()
-    if clock == "auto":
-        clock = "device" if _cuda_in_use() else "host"
-    elif clock == "device" and not _cuda_in_use():
-        raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
-    once = _host_once if clock == "host" else _device_once
-    flush = _l2_flusher() if flush_l2 and clock == "device" else None
-    calls = 1 if flush else _calls_per_repetition(fn, once)
-    return _repeat(
-        lambda: once(fn, calls, flush),
-        (clock, budget_seconds, precision, min_repetitions, others_bound),
-    )
+    once, clock = _clock(fn, clock, flush_l2)
+    return _repeat(once, (clock, budget_seconds, precision, min_repetitions, others_bound))
 
 
 def synchronize() -> None:
@@ -148,41 +143,34 @@ def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
     return times
 
 
-def _host_once(fn: Callable[[], Any], calls: int, flush: Callable[[], Any] | None) -> float:
+def _clock(fn: Callable[[], Any], clock: str, flush_l2: bool) -> tuple[Callable[[], float], str]:
+    """What takes one repetition, in seconds a call, and which clock that is."""
+    if clock == "device" and not _cuda_in_use():
+        raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
+    if clock == "host" and flush_l2:
+        raise ValueError("flush_l2 needs the device's clock, and this is the host's")
+    if clock != "host" and _cuda_in_use():
+        on_device = DeviceClock(fn, REPETITION_SECONDS, flush_l2)
+        if clock == "device" or flush_l2 or on_device.sees_work:
+            return on_device.once, "device"
+    return _host_clock(fn), "host"
+
+
+def _host_clock(fn: Callable[[], Any]) -> Callable[[], float]:
+    """A repetition by the wall clock, of so many calls that waiting for the devices is small."""
+    least, calls = REPETITION_SECONDS_BESIDE_A_GPU if _cuda_in_use() else REPETITION_SECONDS, 1
+    while calls < 10_000 and _host_seconds(fn, calls) < least:
+        calls *= 2
+    return lambda: _host_seconds(fn, calls) / calls
+
+
+def _host_seconds(fn: Callable[[], Any], calls: int) -> float:
     synchronize()
     start = time.perf_counter()
     for _ in range(calls):
         fn()
     synchronize()
-    return (time.perf_counter() - start) / calls
-
-
-def _device_once(fn: Callable[[], Any], calls: int, flush: Callable[[], Any] | None) -> float:
-    import torch
-
-    if flush:
-        flush()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(calls):
-        fn()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1e3 / calls
-
-
-def _calls_per_repetition(fn: Callable[[], Any], once: Callable[..., float]) -> int:
-    calls = 1
-    while calls < 10_000 and once(fn, calls, None) * calls < REPETITION_SECONDS:
-        calls *= 2
-    return calls
-
-
-def _l2_flusher() -> Callable[[], Any]:
-    import torch
-
-    n_bytes = 2 * torch.cuda.get_device_properties().L2_cache_size
-    return torch.empty(n_bytes, dtype=torch.uint8, device="cuda").zero_
+    return time.perf_counter() - start
 
 
 def _cuda_in_use() -> bool:

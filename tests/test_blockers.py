@@ -6,6 +6,8 @@ import torch
 from course_utils.blockers import find_blockers
 
 X = torch.randn(100)
+COUNTS = torch.tensor([1, 2, 3])
+SQUARE = 2 * torch.eye(3)
 MODEL = torch.nn.Linear(4, 2)
 
 
@@ -30,6 +32,13 @@ MODEL = torch.nn.Linear(4, 2)
         lambda: torch.equal(X, X),
         lambda: torch.allclose(X, X),
         lambda: X.unique(),
+        lambda: torch.repeat_interleave(COUNTS),
+        lambda: COUNTS.repeat_interleave(COUNTS),
+        lambda: torch.bincount(COUNTS, minlength=10),
+        lambda: torch.linalg.cholesky(SQUARE),
+        lambda: torch.linalg.inv(SQUARE),
+        lambda: torch.linalg.eigh(SQUARE),
+        lambda: X.clone().__setitem__(X > 0, X[0]),
         lambda: torch.cuda.synchronize(),
     ],
 )
@@ -45,6 +54,12 @@ def test_a_call_that_needs_values_is_one_wait(call):
         lambda: X[3:5],
         lambda: torch.where(X > 0, X, 0),
         lambda: X.clamp(max=X.mean()),
+        lambda: X.clone().__setitem__(X > 0, 0),
+        lambda: SQUARE.clone().__setitem__((slice(None), SQUARE[0] > 0), 1.5),
+        lambda: COUNTS.repeat_interleave(2),
+        lambda: torch.repeat_interleave(COUNTS, COUNTS, output_size=6),
+        lambda: torch.linalg.cholesky_ex(SQUARE),
+        lambda: torch.nn.functional.one_hot(COUNTS, 4),
         lambda: X.to("cpu", non_blocking=True),
         lambda: X.to(torch.float64),
         lambda: X.to(torch.device("cpu")),
@@ -98,6 +113,32 @@ def test_an_error_of_the_function_comes_through_and_leaves_no_watcher_behind():
         find_blockers(lambda: 1 / 0)
     assert X[0].item() == float(X[0])
     assert torch.cuda.synchronize.__module__ == "torch.cuda"
+
+
+def test_one_hot_waits_where_it_must_look_for_the_largest_class():
+    assert {b.what for b in find_blockers(torch.nn.functional.one_hot, COUNTS)} == {"item"}
+
+
+def test_a_wait_beside_a_call_that_has_none_is_still_found():
+    def step(x):
+        x[x > 0] = 0
+        x[x > 0] = x[0].item()
+        return x[x > 0]
+
+    assert [wait.line for wait in find_blockers(step, X.clone())] == [3, 4]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_cuda_hears_what_the_watchers_say():
+    """The lists above are about CUDA; here CUDA itself is asked."""
+    x, counts, square = X.cuda(), COUNTS.cuda(), SQUARE.cuda()
+    quiet = (
+        lambda: x.clone().__setitem__(x > 0, 0),
+        lambda: torch.nn.functional.one_hot(counts, 4),
+        lambda: torch.linalg.cholesky_ex(square),
+        lambda: torch.repeat_interleave(counts, counts, output_size=6),
+    )
+    assert [find_blockers(call) for call in quiet] == [[]] * len(quiet)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from course_utils import chapter_snapshots, evidence, files, memory, recording, snapshot
-from course_utils.made_snapshots import FOLDER, history_of, made, write
+from course_utils.made_snapshots import FOLDER, history_of, loaded, made, write
 from course_utils.memory_history import history
+from course_utils.memory_timeline import draw_histories
 from course_utils.programs import PROGRAMS, training
+from course_utils.published_snapshots import published_snapshot
 from course_utils.recorded_trace import recorded_trace
-from course_utils.replay import replay
+from course_utils.replay import blocks, events, is_repeated, replay
 
 
 @pytest.fixture
@@ -56,64 +58,114 @@ def test_the_leak_ends_with_several_times_what_a_healthy_run_holds():
     assert leaking > 3 * healthy
 
 
-def test_without_a_recording_the_made_file_is_taken_and_said_to_be_made(chapter):
+def test_the_made_file_is_said_to_be_made_and_without_a_recording_there_is_none(chapter):
     path = chapter_snapshots.snapshot_file("snapshot_leak")
     assert path.parent == FOLDER and "made without a GPU" in chapter_snapshots.origin(path)
-    with pytest.raises(LookupError, match="there are snapshot_step_fp32"):
-        chapter_snapshots.snapshot_file("snapshot_of_nothing")
+    for find in (chapter_snapshots.snapshot_file, chapter_snapshots.recorded_snapshot):
+        with pytest.raises(LookupError, match="there are snapshot_step_fp32"):
+            find("snapshot_of_nothing")
 
 
-def test_a_recording_is_taken_and_one_that_was_changed_is_refused(chapter, monkeypatch, tmp_path):
-    monkeypatch.setattr(files, "RECORDED", tmp_path)
-    folder = tmp_path / "card" / chapter_snapshots.CHAPTER
-    folder.mkdir(parents=True)
-    path = folder / "snapshot_leak.pickle"
-    path.write_bytes((FOLDER / "snapshot_leak.pickle").read_bytes())
-    row = {
-        "file": str(path.relative_to(tmp_path)),
-        "file_sha256": chapter_snapshots._digest(path),
-        "peak_allocated_bytes": 1,
-        "peak_reserved_bytes": 2,
-    }
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    recording.record("snapshot_leak", [row])
-    assert chapter_snapshots.snapshot_file("snapshot_leak") == path
-    assert chapter_snapshots.origin(path) == "recorded: card"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(evidence.EvidenceError, match="git checkout"):
-        chapter_snapshots.snapshot_file("snapshot_leak")
-
-
-def test_recording_happens_only_on_a_gpu_while_recording(chapter, monkeypatch, tmp_path):
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    chapter_snapshots.record_snapshot("snapshot_leak", lambda program, path: pytest.fail("taken"))
-    assert not list(tmp_path.rglob("*"))
-
-
-def test_a_snapshot_taken_on_a_gpu_is_kept_with_short_names_and_its_digest(
-    chapter, monkeypatch, tmp_path
-):
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU as far as taking snapshots goes."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    for name in ("empty_cache", "reset_peak_memory_stats"):
-        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    monkeypatch.setattr(chapter_snapshots, "emptied", lambda: 0)
     for name in ("max_memory_allocated", "max_memory_reserved"):
         monkeypatch.setattr(torch.cuda, name, lambda: 5)
 
-    def take(program, path):
-        content = made(lambda: torch.ones(10))
-        for event in content["device_traces"][0]:
-            event["frames"] = [{"name": "f", "filename": "/home/someone/course/a.py", "line": 1}]
-        write(content, path)
 
+NATIVE = "std::vector<at::Tensor> torch::autograd::generated::AddBackward0::apply(std::vector&&)"
+STACK = [
+    {"name": "at::_ops::add::call(at::Tensor const&)", "filename": "??", "line": 0},
+    {"name": "c10::cuda::malloc(unsigned long)", "filename": "/build/c10.cpp", "line": 0},
+    {"name": NATIVE, "filename": "/build/x.cpp", "line": 0},
+    {"name": "f", "filename": "/home/someone/course/a.py", "line": 1},
+]
+
+
+def take(program, path):
+    content = made(lambda: torch.ones(10))
+    for event in content["device_traces"][0]:
+        event["frames"] = [dict(frame) for frame in STACK]
+    write(content, path)
+
+
+def test_without_a_gpu_no_snapshot_is_taken(chapter, monkeypatch, tmp_path):
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert chapter_snapshots.record_snapshot("snapshot_leak", pytest.fail) is None
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_on_a_gpu_a_snapshot_is_taken_though_nothing_records(chapter, gpu, monkeypatch, tmp_path):
+    monkeypatch.delenv(recording.RECORD_TO, raising=False)
+    monkeypatch.chdir(tmp_path)
+    found = chapter_snapshots.record_snapshot("snapshot_leak", take)
+    assert found.peak_allocated == 5 and len(found.snapshot.trace())
+    assert list(chapter_snapshots.on_gpus("snapshot_leak", found)) == ["live: taken on this GPU"]
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(
+    chapter, gpu, monkeypatch, tmp_path
+):
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
+    monkeypatch.setattr(files, "RECORDED", tmp_path)
+    chapter_snapshots.record_snapshot("snapshot_leak", lambda _, path: write(made(list), path))
     chapter_snapshots.record_snapshot("snapshot_leak", take)
     (path,) = tmp_path.rglob("*.pickle")
-    (kept,) = tmp_path.rglob("*.json")
+    assert chapter_snapshots.recorded_snapshot("snapshot_leak") == path
     loaded = snapshot.load(path)
-    assert {f.filename for stack in loaded.stacks for f in stack} == {"course/a.py"}
+    names = {(f.name, f.filename) for stack in loaded.stacks for f in stack}
+    backward = "torch::autograd::generated::AddBackward0::apply"
+    assert names == {("at::_ops::add::call", ""), (backward, ""), ("f", "course/a.py")}
+    assert b"someone" not in path.read_bytes()
+    (kept,) = tmp_path.rglob("*.json")
     (row,) = json.loads(kept.read_text())["rows"]
-    assert row["file_sha256"] == chapter_snapshots._digest(path)
+    assert row["file_sha256"].startswith(path.name.split(".")[1])
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(evidence.EvidenceError, match="git checkout"):
+        chapter_snapshots.recorded_snapshot("snapshot_leak")
+
+
+def test_a_snapshot_too_large_to_be_kept_is_refused(chapter, gpu, monkeypatch, tmp_path):
+    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
+    monkeypatch.setattr(chapter_snapshots, "LARGEST_KEPT", 100)
+    with pytest.raises(evidence.EvidenceError, match="at most 100 are kept"):
+        chapter_snapshots.record_snapshot("snapshot_leak", take)
+    assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "loss, file", [("F.cross_entropy", "cross_entropy_vanilla"), ("Liger's", "cross_entropy_liger")]
+)
+def test_the_published_snapshots_are_the_numbers_of_the_real_files(loss, file):
+    path = Path(__file__).parents[2] / "shared" / "snapshots" / f"{file}.pickle"
+    found = published_snapshot(loss)
+    assert is_repeated(found)
+    if not path.exists():
+        pytest.skip("no real snapshots beside this project")
+    real = snapshot.load(path)
+    assert events(found) == events(real) and blocks(found) == blocks(real)
+    low = min(segment.address for segment in real.segments())
+    addresses = ([e.addr for e in one.trace().events()] for one in (found, real))
+    assert next(addresses) == [address - low for address in next(addresses)]
+
+
+def test_a_replay_that_answers_otherwise_is_told_from_one_that_is_repeated():
+    content = made(lambda: [torch.ones(10), torch.ones(10)])
+    content["device_traces"][0][1]["addr"] += 512
+    assert is_repeated(loaded(made(lambda: torch.ones(10)))) and not is_repeated(loaded(content))
+    with pytest.raises(LookupError, match=r"there are F\.cross_entropy"):
+        published_snapshot("mse")
+
+
+def test_histories_side_by_side_need_one_at_least():
+    one = history(published_snapshot("Liger's"))
+    assert draw_histories("two", {"published: x": one, "made": one}).alt == "two"
+    with pytest.raises(ValueError, match="no history to draw"):
+        draw_histories("none", {})
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path):

@@ -179,7 +179,7 @@ def test_every_exercise_of_the_solutions_was_right(path):
 def test_what_a_chapter_records_is_declared_and_the_other_way_round(path):
     declared = json.loads((files.DATA / "experiments.json").read_text())[path.stem]
     text = "\n".join(map(source, cells(path)))
-    recorded = set(re.findall(r'\brecord\("(\w+)"', text))
+    recorded = set(re.findall(r'\brecord(?:_each)?\(\s*"(\w+)"', text))
     if "record_snapshot(name, take)" in text:
         recorded |= set(PROGRAMS)
     assert recorded | {"claims"} == set(declared)

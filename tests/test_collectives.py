@@ -21,8 +21,13 @@ from course_utils.collective_costs import (
     seconds_from_busbw,
     tree_seconds,
 )
-from course_utils.collective_trials import count_all_reduce, right_answers, time_all_reduces
-from course_utils.collectives import ALL_REDUCES, formula
+from course_utils.collective_trials import (
+    ANSWERS,
+    count_all_reduce,
+    right_answer,
+    time_all_reduces,
+)
+from course_utils.collectives import ALL_REDUCES, backend_of, formula, gpu_seconds
 from course_utils.evidence import published
 from course_utils.exercises import grade
 from course_utils.holdings import draw_holdings
@@ -72,7 +77,65 @@ def test_on_real_ranks_the_result_and_the_counts_are_the_same(four_ranks):
         assert all(ranks.run(beside_gloo, way))
         rows = ranks.run(count_all_reduce, way, 1200)
         assert max(row["sent"] for row in rows) == formula(way, 4, 4800)[1]
-    assert all(all(answers.values()) for answers in ranks.run(right_answers, "cpu"))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_collective_is_right_and_its_backend_named(four_ranks, name):
+    assert ranks.run(right_answer, name, "cpu") == [{"backend": "gloo", "right": True}] * 4
+
+
+def test_the_backend_is_that_of_the_device(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "get_backend_config", lambda: "cpu:gloo,cuda:nccl")
+    assert backend_of("cuda:1") == "nccl" and backend_of("cpu") == "gloo"
+
+
+class Event:
+    """A CUDA event's stand-in: the time is what the calls between two took, a second each."""
+
+    clock = 0.0
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.at = Event.clock
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return 1e3 * (end.at - self.at)
+
+
+def test_a_gpus_loop_is_timed_after_its_warm_up_and_a_sum_of_all_gpus(monkeypatch):
+    done = []
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("synchronize"))
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: done.append("sleep"))
+    real = torch.zeros, torch.tensor
+    monkeypatch.setattr(torch, "zeros", lambda *size, device: real[0](*size))
+    monkeypatch.setattr(torch, "tensor", lambda value, device: real[1](value))
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda x, *op: done.append("sum"))
+
+    def work():
+        done.append("work")
+        Event.clock += 1.0
+
+    assert gpu_seconds(work, 3, warm_up=2) == 1.0
+    assert done == ["work"] * 2 + ["synchronize", "sleep", "sum"] + ["work"] * 3 + ["sum"]
+    done.clear()
+    gpu_seconds(work, 1, queued=False)
+    assert "sleep" not in done
+
+
+def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients():
+    rows = published("ddp_resnet50_nccl").rows
+    for step in (1, 2, 3):
+        sent = [r for r in rows if r["step"] == step and r["collective"] == "all_reduce"]
+        assert sum(r["numbers"] for r in sent) == 25_557_032
+        assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
+    assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
+    assert "MIT" in published("ddp_resnet50_step").licence
 
 
 def test_every_rank_hears_the_time_of_the_slowest(four_ranks):

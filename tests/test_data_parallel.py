@@ -11,9 +11,11 @@ import torch
 from course_utils import files, ranks
 from course_utils.addition import Addition, answer_loss
 from course_utils.data_parallel import PlayedLink, SlowLink, apart
-from course_utils.data_parallel_trials import ddp_against_one, fashion, real_size, resnet18_for_28
+from course_utils.data_parallel_trials import ddp_against_one, fashion, resnet18_for_28
 from course_utils.exercises import grade
 from course_utils.gpt import GPT, GPTConfig
+from course_utils.real_steps import HALVES, gpt_step, half_format, resnet_step, shown
+from course_utils.scaling_trials import ddp_spans, gpu_efficiency
 from course_utils.simulated_ranks import simulate
 from course_utils.splits import draw_splits, tensors_to_send
 
@@ -183,8 +185,50 @@ def test_images_are_fashion_mnists_where_its_files_are_and_else_of_the_same_shap
     assert resnet18_for_28()(pixels).shape == (2, 10)
 
 
-def test_without_a_gpu_nothing_of_real_size_is_measured():
-    assert not real_size(0)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_step_of_real_size_trains_in_either_half_format(dtype):
+    torch.manual_seed(0)
+    model = GPT(GPTConfig.tiny())
+    before = next(iter(model.state_dict().values())).clone()
+    gpt_step(model, GPTConfig.tiny(), 2, "cpu", dtype)()
+    after = next(iter(model.state_dict().values()))
+    assert after.isfinite().all() and not torch.equal(before, after)
+
+
+@pytest.mark.parametrize("capability, name", [((7, 5), "FP16"), ((8, 0), "BF16"), ((9, 0), "BF16")])
+def test_a_gpu_older_than_ampere_trains_in_fp16(capability, name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert HALVES[half_format()] == name
+
+
+def test_a_step_of_a_resnet_changes_its_weights():
+    model = resnet18_for_28()
+    before = model[0].weight.detach().clone()
+    resnet_step(model, 2, "cpu")()
+    assert not torch.equal(before, model[0].weight)
+
+
+def test_a_gpus_efficiency_comes_from_rows_of_equal_batches():
+    rows = [
+        {"gpus": n, "batch": batch, "tokens_per_s": rate}
+        for n, batch, rate in ((1, 8, 100.0), (2, 8, 150.0), (4, 8, 400.0), (1, 4, 60.0))
+    ]
+    assert gpu_efficiency(rows) == {1: 1.0, 2: 0.75, 4: 1.0}
+    assert gpu_efficiency(rows[:1]) == gpu_efficiency(rows[1:3]) == gpu_efficiency([]) == {}
+
+
+def test_live_rows_are_shown_with_units():
+    rows = [{"way": "DDP", "gpus": 2, "seconds": 0.0123, "first_bytes": 2_000_000_000}]
+    assert shown(rows) == [
+        {"way": "DDP", "gpus": 2, "seconds": "≈ 12.3 ms", "first_bytes": "≈ 2.00 GB"}
+    ]
+
+
+def test_the_published_step_has_its_host_its_kernels_and_five_messages():
+    spans = ddp_spans()
+    assert {span.row for span in spans} == {"host", "kernels", "NCCL"}
+    assert [s.note for s in spans if s.label == "all_reduce"][:2] == ["8 MB", "32 MB"]
+    assert all(span.seconds >= 0 for span in spans)
 
 
 def test_the_loop_with_three_bugs_on_the_page_is_wrong_every_time():

@@ -1,5 +1,6 @@
 """A step's memory predicted on a fake GPU: beside live counts, real traces, CUDA's own rules."""
 
+import os
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,27 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
-from course_utils import autocast_rules, fake_autocast, fake_gpu, memory, what_if
+from course_utils import autocast_rules, fake_autocast, fake_gpu, gpu_peak, memory, what_if
 from course_utils.bert import Bert, BertConfig
 from course_utils.gpt import GPT, GPTConfig
-from course_utils.gpu_peak import measured_on_gpu
+from course_utils.gpu_peak import (
+    context_on_gpu,
+    fits_here,
+    in_a_fresh_process,
+    measured_on_gpu,
+    reserved_on_gpu,
+)
 from course_utils.multi_tensor_adam import TwoListAdam
 from course_utils.predict import CannotPredict, cublas_workspace, predict
-from course_utils.predictions import predict_row, predicted, provenance, read
+from course_utils.predictions import (
+    in_gib,
+    predict_row,
+    predicted,
+    provenance,
+    read,
+    to_measure,
+    wrong_by,
+)
 from course_utils.recorded_trace import recorded_trace
 from course_utils.resnet import ResNet18
 from course_utils.snapshot import load
@@ -153,11 +168,83 @@ def test_on_a_gpu_allocated_and_reserved_are_within_2_percent(step):
     assert found.peak_reserved == pytest.approx(measured["reserved"], rel=0.02)
 
 
+def test_an_optimizer_counts_its_steps_on_the_host_whatever_the_default_device():
+    n_bytes = 4 * (64 * 99 + 99 + 99 * 9 + 9)
+    for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam):
+        last = predict(build_of("MLP", 1, optimizer=kind), 2).moments[-1]
+        assert last.n_bytes["optimizer state"] == 2 * n_bytes  # and no count of steps
+
+
+def test_a_step_that_fails_leaves_the_default_device_as_it_was():
+    class Fails(torch.optim.SGD):
+        def step(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        predict(build_of("MLP", 1, optimizer=Fails), 1)
+    assert torch.ones(1).device.type == "cpu"
+    with fake_gpu.fake_gpu() as device:
+        assert torch.ones(1).device.type == device.type
+        with pytest.raises(ZeroDivisionError):
+            Fails([torch.ones(1, requires_grad=True)]).step()
+    assert torch.ones(1).device.type == "cpu"
+
+
+def test_a_fresh_process_has_torch_and_no_gpu_and_gives_back_errors():
+    number = in_a_fresh_process(os.getpid)
+    assert number not in (os.getpid(), in_a_fresh_process(os.getpid))
+    assert not in_a_fresh_process(torch.cuda.is_initialized)
+    with pytest.raises(ValueError, match="invalid literal"):
+        in_a_fresh_process(int, "one")
+
+
+def test_allocator_settings_reach_a_new_process_by_their_new_name_and_go_afterwards(monkeypatch):
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        gpu_peak,
+        "in_a_fresh_process",
+        lambda *_, forked: [forked, *map(os.environ.get, gpu_peak.SETTINGS)],
+    )
+    assert reserved_on_gpu(print, "expandable_segments:True") == [
+        *(False, "expandable_segments:True", None)
+    ]
+    assert reserved_on_gpu(print) == [False, None, None]
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "max_split_size_mb:1"
+    with pytest.raises(RuntimeError, match="start again without"):
+        measured_on_gpu(TrainingStep("MLP").build)
+
+
+def test_steps_that_would_not_fit_are_left_out_with_a_sentence(capsys):
+    every, few = to_measure(every=True), to_measure(every=False)
+    assert len(every) == len(all_steps()) == 3 * len(few)
+    assert {row["model"] for row in few} == {row["model"] for row in every}
+    small = to_measure(every=True, fits=lambda n_bytes: n_bytes < 2**30)
+    assert max(row["predicted_reserved_bytes"] for row in small) < 2**30
+    assert (
+        capsys.readouterr().out == f"{48 - len(small)} of 48 steps don't fit this GPU: left out.\n"
+    )
+
+
+def test_peaks_are_shown_in_gib_and_their_errors_in_order():
+    row = to_measure(every=False)[0]
+    measured = row | {"allocated_bytes": row["predicted_allocated_bytes"] // 2}
+    (before, after) = in_gib([row, measured])
+    assert before["allocated, measured"] == "–" != after["allocated, measured"]
+    assert wrong_by([measured, measured], "allocated") == [1, 1]
+    assert wrong_by([measured], "allocated", but=row["model"]) == []
+
+
 def test_without_a_gpu_measuring_says_so():
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(RuntimeError, match="no CUDA GPU here"):
-        measured_on_gpu(TrainingStep("MLP").build)
+    for ask in (
+        partial(measured_on_gpu, TrainingStep("MLP").build),
+        partial(reserved_on_gpu, print),
+    ):
+        with pytest.raises(RuntimeError, match="no CUDA GPU here"):
+            ask()
+    assert context_on_gpu({"nothing": print}) == [] and not fits_here(0)
 
 
 def test_the_parts_add_up_to_the_peak_and_the_optimizer_is_multi_tensor():

@@ -7,6 +7,15 @@ from tests.test_ranks import kernel, pytestmark, works  # noqa: F401
 
 IMPORTS = "import os, signal, sys, threading, time\n"
 WAITING = "barrier: dist.barrier()"
+# On a processor nothing hangs in a device: stand-ins that read as what does, and wait for a peer.
+DEVICE = """
+x = torch.ones(2)
+where = f"torch{os.sep}cuda{os.sep}stand_in.py"
+exec(compile("def synchronize():\\n    work.wait()", where, "exec"))
+class Loss:
+    item = staticmethod(threading.Lock().acquire)
+Loss.item()
+"""
 GONE = "the next cell gets fresh ranks"
 KEPT = "variables are still there"
 DEADLOCK = "✗ Deadlock: these ranks wait for something that will never come."
@@ -85,6 +94,15 @@ FAULTS = {
     "a rank that never began a group": (
         "if rank:\n    dist.init_process_group('gloo')",
         [DEADLOCK, "ranks 1–3: waiting at line 4 in init_process_group", GONE], "--no-init",
+    ),
+    "a device whose collective nobody joins": (
+        DEVICE + "if rank:\n    work = dist.all_reduce(x, async_op=True)\n    synchronize()",
+        [DEADLOCK, "ranks 1–3: waiting at line 12 for the device, where all_reduce of float32 [2] "
+         "isn't done: synchronize()", "rank 0 had finished", GONE], "",
+    ),
+    "a loss that never comes": (
+        DEVICE + "if rank:\n    work = dist.all_reduce(x, async_op=True)\n    Loss.item()",
+        [DEADLOCK, "ranks 1–3: waiting at line 12 for the device, where all_reduce", GONE], "",
     ),
     "a receive that nobody answers": (
         "work = dist.irecv(torch.ones(1), (rank + 1) % 4)\nwork.wait()",

@@ -1,5 +1,6 @@
 """The rooms under `ranks`, one by one and without processes: judgements, words, lines."""
 
+import json
 import multiprocessing
 import socket
 import threading
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_utils.rank_engine import place, report, wire
+from course_utils.rank_engine import flight, place, report, wire
 from course_utils.rank_engine.group import choose_backend
 from course_utils.rank_engine.report import Outcome
 from course_utils.rank_engine.stall import HURRY_SECONDS, PATIENCE_SECONDS, Watch
@@ -38,23 +39,58 @@ def test_cuda_without_a_gpu_is_a_sentence():
         choose_backend(2, 0, 0, "cuda")
 
 
+CALL, DEVICE, SET_UP = (PATIENCE_SECONDS[wait] for wait in ("call", "device", "set-up"))
+
+
+def at(wait, mark="m", cpu=0.0, pending=None):
+    """A sample of a rank that waits so, or works where `wait` is None."""
+    return {"wait": wait, "mark": mark, "cpu": cpu, "call": wait, "tensors": "", "pending": pending}
+
+
 def watched(samples, now, failed=False):
-    """The verdict on samples (second, rank, where it waits or None, mark, processor seconds)."""
+    """The verdict on samples (second, rank, how it waits or None, mark, processor seconds)."""
     watch = Watch(0.0)
-    for at, rank, call, mark, cpu in samples:
-        watch.add(rank, {"call": call, "mark": mark, "cpu": cpu}, at)
+    for second, rank, wait, mark, cpu in samples:
+        watch.add(rank, at(wait, mark, cpu), second)
     return watch.stuck({s[1] for s in samples}, now, failed)
 
 
 def test_ranks_that_all_wait_at_one_place_are_stuck_after_a_while():
-    samples = [(t, r, "barrier", "m", 0.1) for t in (0, 1, 2, 3) for r in (0, 1)]
-    assert watched(samples, PATIENCE_SECONDS)
-    assert not watched(samples, PATIENCE_SECONDS - 0.1)
+    samples = [(t, r, "call", "m", 0.1) for t in (0, 1, 2, 3) for r in (0, 1)]
+    assert watched(samples, CALL)
+    assert not watched(samples, CALL - 0.1)
 
 
 def test_once_a_rank_has_failed_the_others_are_waited_for_less_long():
-    samples = [(t, 0, "barrier", "m", 0.1) for t in (0, 0.3, 0.6)]
-    assert watched(samples, HURRY_SECONDS, failed=True)
+    samples = [(t, 0, "call", "m", 0.1) for t in (0, 0.3, 0.6)]
+    assert watched(samples, HURRY_SECONDS["call"], failed=True)
+
+
+def judged(waits, now, ended=0):
+    """The verdict on ranks that wait so from second 0 on, spinning; `ended` ranks have finished."""
+    watch = Watch(0.0)
+    for _ in range(ended):
+        watch.progress(0.0)
+    for second in range(int(now) + 1):
+        for rank, (wait, pending) in enumerate(waits):
+            watch.add(rank, at(wait, cpu=float(second), pending=pending), second)
+    return watch.stuck(set(range(len(waits))), now, failed=False)
+
+
+def test_who_spins_for_a_device_whose_collective_nobody_joins_is_stuck():
+    sum_, other = {"name": "all_reduce", "seq": [3, 0]}, {"name": "broadcast", "seq": [3, 0]}
+    assert judged([("device", sum_)], DEVICE, ended=1)
+    assert judged([("device", sum_), ("device", other)], DEVICE)
+    assert not judged([("device", sum_)], DEVICE - 1, ended=1)
+    assert not judged([("device", sum_), (None, None)], 2 * DEVICE)
+
+
+def test_ranks_in_the_same_long_work_of_their_devices_or_set_up_are_slow_not_stuck():
+    sum_ = {"name": "all_reduce", "seq": [3, 0]}
+    assert not judged([("device", sum_)] * 4, 10 * DEVICE)
+    assert not judged([("set-up", None)] * 4, 10 * SET_UP)
+    assert judged([("set-up", None)] * 3, SET_UP, ended=1)
+    assert not judged([("set-up", None)] * 3, SET_UP - 1, ended=1)
 
 
 @pytest.mark.parametrize(
@@ -62,24 +98,24 @@ def test_once_a_rank_has_failed_the_others_are_waited_for_less_long():
     [
         ("works in Python", (None, ["a"] * 4, [0, 1, 2, 3])),
         ("sleeps", (None, ["a"] * 4, [0, 0, 0, 0])),
-        ("moves on", ("barrier", ["a", "b", "c", "d"], [0, 0, 0, 0])),
-        ("sends a large tensor", ("all_reduce", ["a"] * 4, [0, 0.5, 1, 1.5])),
+        ("moves on", ("call", ["a", "b", "c", "d"], [0, 0, 0, 0])),
+        ("sends a large tensor", ("call", ["a"] * 4, [0, 0.5, 1, 1.5])),
     ],
 )
 def test_a_slow_rank_is_no_stall(why, other):
-    call, marks, cpus = other
-    samples = [(t, 0, "barrier", "m", 0.0) for t in range(4)]
-    samples += [(t, 1, call, marks[t], cpus[t]) for t in range(4)]
+    wait, marks, cpus = other
+    samples = [(t, 0, "call", "m", 0.0) for t in range(4)]
+    samples += [(t, 1, wait, marks[t], cpus[t]) for t in range(4)]
     assert not watched(samples, 3.5)
 
 
 def test_who_waits_for_a_slow_rank_is_given_time_once_it_came():
     watch = Watch(0.0)
     for t in range(9):
-        watch.add(0, {"call": "barrier", "mark": "m", "cpu": 0}, t)
+        watch.add(0, at("call"), t)
     watch.progress(8.0)
     assert not watch.stuck({0}, 8.1, failed=False)
-    assert watch.stuck({0}, 8.0 + PATIENCE_SECONDS, failed=False)
+    assert watch.stuck({0}, 8.0 + CALL, failed=False)
 
 
 def failure(kind, at, **also):
@@ -134,6 +170,100 @@ def test_ranks_are_named_briefly(ranks, words):
 
 def called(name="all_reduce", group="0", types=("Float",), shapes=((2,),)):
     return {"name": name, "group": group, "types": list(types), "shapes": [list(s) for s in shapes]}
+
+
+def entry(backend, record, name="all_reduce", **also):
+    """What a flight recorder says of a collective of two float32."""
+    return {
+        "record_id": record, "profiling_name": f"{backend}:{name}", "state": "scheduled",
+        "retired": True, "process_group": ["0", "default_pg"], "is_p2p": False,
+        "input_dtypes": ["Float"], "input_sizes": [[2]], "collective_seq_id": record + 1,
+        "p2p_seq_id": 0, "time_created_ns": 100 * record + (backend == "nccl"), **also,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def recorders(monkeypatch):
+    """Stand-ins for torch's two flight recorders, by name; they say what the lists hold."""
+    from torch._C import _distributed_c10d as c10d
+
+    held = {name: [] for name in flight.RECORDERS}
+    for name, entries in held.items():
+        told = lambda entries=entries: json.dumps({"entries": entries}).encode()  # noqa: E731
+        monkeypatch.setattr(c10d, name, told, raising=False)
+    return held
+
+
+def test_both_recorders_are_read_and_an_entry_that_both_have_counts_once(recorders):
+    gloo, nccl = recorders.values()
+    reader = flight.Reader()
+    gloo += [entry("gloo", 0)]
+    nccl += [entry("nccl", 0, "broadcast"), entry("nccl", 1, is_p2p=True)]
+    names = [(found["group"], found["name"]) for found in reader.fresh()]
+    assert names == [("gloo:0", "all_reduce"), ("nccl:0", "broadcast")]
+    assert reader.fresh() == []
+    gloo += (both := [entry("nccl", 2)])
+    nccl += both
+    assert len(reader.fresh()) == 1
+
+
+def test_a_mismatch_that_only_nccls_recorder_knows_is_told(recorders):
+    found = {}
+    for rank, kind in enumerate(("Float", "Int")):
+        recorders["_dump_nccl_trace_json"][:] = [entry("nccl", 0, input_dtypes=[kind])]
+        found[rank] = Outcome(0.0, records=flight.Reader().fresh())
+    assert "rank 1: all_reduce of int32 [2]" in report.disagreement(found)
+
+
+def test_a_torch_without_a_recorder_has_no_records(monkeypatch):
+    from torch._C import _distributed_c10d as c10d
+
+    for name in flight.RECORDERS:
+        monkeypatch.delattr(c10d, name, raising=False)
+    assert flight.Reader().fresh() == [] and flight.pending() is None
+
+
+def test_pending_is_the_oldest_that_neither_recorder_calls_done(recorders):
+    gloo, nccl = recorders.values()
+    gloo += [entry("gloo", 0)]
+    nccl += [entry("nccl", 0, retired=False, state="completed")]
+    assert flight.pending() is None
+    nccl += [entry("nccl", n, retired=False, state="started") for n in (1, 2)]
+    assert flight.pending()["seq"] == [2, 0] and flight.pending()["group"] == "nccl:0"
+
+
+READS = {
+    "x.item()": True, "float(x)": True, "x.to('cpu')": True, "a.b.cpu()": True, "print(x)": True,
+    "x.sum()": False, "time.sleep(1)": False, "f(x)": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", READS)
+def test_what_reads_a_tensor_is_known_by_its_source(source, monkeypatch):
+    place.remember("<ranks cell 1>", f"{source}\n")
+    code = compile(source, "<ranks cell 1>", "exec")
+    calls = [i.offset for i in place.dis.get_instructions(code) if i.opname == "CALL"]
+    frame = SimpleNamespace(f_code=code, f_lineno=1, f_lasti=calls[-1], f_locals={}, f_back=None)
+    monkeypatch.setattr(place.sys, "_current_frames", lambda: {1: frame})
+    assert place.of_thread(1)["reads"] is READS[source]
+
+
+def test_under_nccl_a_call_without_a_record_is_set_up_and_one_with_it_the_devices(recorders):
+    call = NOWHERE | {"line": 3, "call": "all_reduce", "mark": "m"}
+    assert place.with_wait(dict(call), nccl=False)["wait"] == "call"
+    assert place.with_wait(dict(call), nccl=True)["wait"] == "set-up"
+    recorders["_dump_nccl_trace_json"].append(entry("nccl", 0, retired=False))
+    assert place.with_wait(dict(call), nccl=True)["wait"] == "device"
+    read = NOWHERE | {"line": 3, "reads": True, "mark": "m"}
+    assert place.with_wait(dict(read), nccl=True)["pending"]["name"] == "all_reduce"
+    assert place.with_wait(NOWHERE | {"reads": False, "mark": "m"}, nccl=True)["wait"] is None
+    backward = NOWHERE | {"line": 3, "call": "backward", "mark": "m"}
+    assert place.with_wait(dict(backward), nccl=True)["wait"] == "device"
+    recorders["_dump_nccl_trace_json"].clear()
+    assert place.with_wait(dict(backward), nccl=True)["wait"] is None
+    assert place.with_wait(dict(backward), nccl=False)["wait"] == "call"
+    before = NOWHERE | {"call": "init_process_group", "mark": "m"}
+    assert place.with_wait(dict(before), nccl=False)["wait"] == "set-up"
 
 
 def test_ranks_that_disagree_about_a_collective_are_told():

@@ -10,11 +10,25 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import latency_trials, work
 from course_utils.evidence import Recording, published
-from course_utils.latency_trials import chain, disk_reads, loopback_message
+from course_utils.latency_trials import (
+    CHASE,
+    LINE,
+    chain,
+    disk_reads,
+    gpu_chain_step,
+    line_chain,
+    loopback_message,
+)
 from course_utils.measurement import Measurement
 from course_utils.plots import compare_lines
 from course_utils.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
-from course_utils.roofline_figure import draw_parts, draw_rooflines, measured_panel, recorded_panel
+from course_utils.roofline_figure import (
+    draw_parts,
+    draw_rooflines,
+    draw_sweep,
+    measured_panel,
+    recorded_panel,
+)
 from course_utils.ruler import draw_ruler
 from course_utils.specs import GPUS, gpu_specs
 from course_utils.widgets.roofline_point import dtypes, roofline_point
@@ -226,6 +240,37 @@ def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
     assert recorded_panel(kept(points), kept(*rates), None) is None
 
 
+FP32_OF = {"A100 40GB": "A100 40 GB SXM", "A100 80GB": "A100 80 GB SXM"}
+
+
+def sheet(gpu):
+    return gpu_specs(FP32_OF.get(gpu, gpu))
+
+
+def test_what_others_measured_stays_below_the_data_sheets():
+    """An edited or misread number in data/published would stand out here."""
+    for row in published("gpu_roofline").rows:
+        roof = gpu_roof(sheet(row["gpu"]), "FP32")
+        assert row["gflop_per_s"] * 1e9 < roof.attainable(row["flop_per_byte"])
+        assert row["gflop_per_s"] == pytest.approx(row["gb_per_s"] * row["flop_per_byte"], rel=0.01)
+        assert row["watts"] < 700 and 1000 < row["mhz"] < 2500
+    for row in published("gpu_bandwidth").rows:
+        if row["n_bytes"] > 2**27:
+            assert row["gb_per_s"] < sheet(row["gpu"]).memory_gb_per_s
+    for row in published("gpu_stream").rows:
+        rates = [rate for name, rate in row.items() if name.endswith("gb_per_s")]
+        assert max(rates) < sheet(row["gpu"]).memory_gb_per_s
+    for row in published("gpu_latency").rows:
+        assert 15e-9 < row["seconds"] < 500e-9
+
+
+def test_a_sweep_is_drawn_under_its_data_sheets():
+    sweep, roof = published("gpu_roofline"), gpu_roof(gpu_specs("H200"), "FP32")
+    one, two = (draw_sweep("A sweep", sweep, {g: roof for g in gpus}).png
+                for gpus in (["H200"], ["H200", "A100 40GB"]))  # fmt: skip
+    assert one != two
+
+
 @pytest.mark.parametrize("n", [8, 64, 4096])
 def test_a_chain_comes_back_after_it_has_been_everywhere(n):
     table, place, seen = chain(8 * n), 0, set()
@@ -233,6 +278,29 @@ def test_a_chain_comes_back_after_it_has_been_everywhere(n):
         seen.add(place)
         place = table[place]
     assert place == 0 and len(seen) == n
+
+
+@pytest.mark.parametrize("n", [8, 4096])
+def test_a_gpus_chain_goes_from_line_to_line_and_comes_back_after_all_of_them(n):
+    table, place, seen = line_chain(128 * n, torch.device("cpu")).tolist(), 0, set()
+    for _ in range(n):
+        seen.add(place // LINE)
+        place = table[place]
+    assert place == 0 and len(seen) == n
+    with pytest.raises(ValueError, match="power of two of bytes"):
+        line_chain(128 * n + 8, torch.device("cpu"))
+
+
+def test_the_gpus_chase_is_a_function_that_torch_can_read():
+    parsed = torch.cuda.jiterator._CodeParser(CHASE)
+    assert (parsed.function_name, parsed.function_params) == ("chase", "(T at, T table, T key)")
+    assert parsed.template_params == "<typename T>"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpus_chain_is_slower_through_its_memory_than_through_its_first_cache():
+    near, apart = gpu_chain_step(2**14), gpu_chain_step(2**28)
+    assert 5e-9 < near.median < apart.median < 5e-6
 
 
 @pytest.mark.parametrize("size", [0, 32, 100, 96])

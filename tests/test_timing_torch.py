@@ -39,3 +39,8 @@ def test_of_eight_gpus_only_those_in_use_are_waited_for(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda index=2: waited.append(index))
     timing.synchronize()
     assert waited == [2, 5]
+
+
+def test_cold_data_are_refused_by_the_hosts_clock():
+    with pytest.raises(ValueError, match="flush_l2 needs the device's clock"):
+        measure(lambda: None, clock="host", flush_l2=True)

@@ -1,6 +1,5 @@
-"""A rank's process group: which backend, over which store, and what went through it."""
+"""A rank's process group: which backend, and over which store."""
 
-import json
 import os
 import sys
 import tempfile
@@ -9,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 OPENED_AS = {"nccl": "cpu:gloo,cuda:nccl"}  # CPU tensors go through gloo on every machine
-RECORDS = 256  # collectives that a rank remembers
 Record = dict[str, Any]
 
 
@@ -40,7 +38,7 @@ class Group:
         self.folder, self.server = folder, server
         self.backend: str | None = None
         self.device: str | None = None
-        self._cell, self._opened, self._seen, self._debug = "", 0, -1, False
+        self._cell, self._opened, self._debug = "", 0, False
         _replace_env_rendezvous(self)
 
     def prepare(self, order: Record) -> None:
@@ -79,28 +77,6 @@ class Group:
         if self.folder is not None:
             return dist.FileStore(os.path.join(self.folder, name), self.world_size)
         return dist.PrefixStore(name, self.server)
-
-    def records(self) -> list[Record]:
-        """The collectives since the last call: their names, types, shapes and process groups.
-
-        They come from torch's flight recorder; a torch without one gives none.
-        """
-        from torch._C import _distributed_c10d as c10d
-
-        if not hasattr(c10d, "_dump_fr_trace_json"):
-            return []
-        found = json.loads(c10d._dump_fr_trace_json()).get("entries", [])
-        fresh = [e for e in found if e["record_id"] > self._seen and not e["is_p2p"]]
-        self._seen = max([self._seen, *(e["record_id"] for e in found)])
-        return [
-            {
-                "name": e["profiling_name"].rpartition(":")[2],
-                "group": e["process_group"][0],
-                "types": e["input_dtypes"],
-                "shapes": e["input_sizes"],
-            }
-            for e in fresh
-        ]
 
 
 def _replace_env_rendezvous(group: Group) -> None:

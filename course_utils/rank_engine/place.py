@@ -1,15 +1,23 @@
-"""Where a rank is: the line of the cell, and the collective in which it waits."""
+"""Where a rank is: the line of the cell, the collective in which it waits, or the device."""
 
 import dis
 import linecache
 import os
+import re
 import sys
 import types
 from collections.abc import Iterable
 from typing import Any
 
+from course_utils.rank_engine import flight
+
 WAITS = (f"torch{os.sep}distributed{os.sep}", f"nn{os.sep}parallel{os.sep}distributed.py")
 UNNAMED = {"wrapper", "inner", "_wrapped", "<module>", "<listcomp>", "<lambda>"}
+# What reads a tensor, or waits for an event, until the device has come so far.
+ON_DEVICE = tuple(f"torch{os.sep}{name}" for name in ("cuda", "accelerator", "_tensor"))
+READS = re.compile(
+    r"(\.(item|tolist|cpu|numpy|to|nonzero|synchronize)|\b(float|int|bool|print))\([^()]*\)$"
+)
 TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
 CELLS: set[str] = set()  # the files whose lines the reader wrote
 Place = dict[str, Any]
@@ -24,7 +32,7 @@ def remember(filename: str, source: str) -> None:
 
 
 def of_thread(thread_id: int) -> Place:
-    """Where a thread is now."""
+    """Where a thread is now; `mark` changes with every instruction, `reads` is told by `_reads`."""
     frame = sys._current_frames().get(thread_id)
     steps: list[Step] = []
     while frame is not None:
@@ -34,9 +42,30 @@ def of_thread(thread_id: int) -> Place:
     if steps:
         innermost = steps[0][0]
         found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
-        if not found["call"]:
-            found["call"] = _waiting_call(innermost)
+        found["call"] = found["call"] or _waiting_call(innermost)
+        found["reads"] = _reads(innermost)
     return found
+
+
+def with_wait(place: Place, nccl: bool) -> Place:
+    """The place with `wait`: for what its thread waits, None where it works (or sleeps).
+
+    "call": in a collective that takes no processor until the others come. "device": for a GPU on
+    which a collective is under way, `pending`; the thread may spin. "set-up": in a collective that
+    hasn't begun, as NCCL's first of a group, or in a group that is made before the cell.
+    """
+    before = place["line"] is None and place["call"] == "init_process_group"
+    launches = nccl and place["call"] in ("backward", "wait")  # which don't wait for NCCL
+    usual = "set-up" if nccl or before else "call"
+    place |= {"wait": usual if place["call"] and not launches else None, "pending": None}
+    asks = nccl if place["call"] else place.get("reads")
+    pending = flight.pending() if asks else None
+    if pending:
+        in_gloo = place["call"] and pending["group"].startswith("gloo:")
+        place["wait"] = "call" if in_gloo else "device"
+        place["pending"] = pending
+        place["mark"] += f":{pending['seq']}"
+    return place
 
 
 def of_traceback(trace: types.TracebackType | None) -> Place:
@@ -94,6 +123,18 @@ def _waiting_call(frame: types.FrameType) -> str | None:
             source = _segment(frame.f_code.co_filename, step.positions)
             return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
     return None
+
+
+def _reads(frame: types.FrameType) -> bool:
+    """Whether the frame may be waiting for the device: in `x.item()`, `if x:`, `synchronize()`."""
+    if any(name in frame.f_code.co_filename for name in ON_DEVICE):
+        return True
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti:
+            asks = "JUMP_IF" in step.opname or step.opname in ("TO_BOOL", "UNARY_NOT")
+            source = step.positions and _segment(frame.f_code.co_filename, step.positions)
+            return asks or bool(source and READS.search(source))
+    return False
 
 
 def _segment(filename: str, where: dis.Positions) -> str:

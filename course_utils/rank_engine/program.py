@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.rank_engine import cell, output, place, wire
+from course_utils.rank_engine import cell, flight, output, place, wire
 from course_utils.rank_engine.group import Group, choose_backend
 
 TICK_SECONDS = 0.2
@@ -38,6 +38,7 @@ class Rank:
         self.budget, self.pipe = output.capture(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
+        self.flight = flight.Reader()
 
     def serve(self) -> None:
         """Does orders until the notebook is gone."""
@@ -107,7 +108,7 @@ class Rank:
         sys.stdout.flush()
         sys.stderr.flush()
         self.pipe.drain()
-        records = self.group.records() if self.group else []
+        records = self.flight.fresh()
         done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
         self.line.send(done, result or b"")
 
@@ -161,10 +162,11 @@ class Rank:
             self.pipe.drain(at_least=output.LUMP_BYTES)
 
     def _say_where(self, order: wire.Message) -> None:
+        nccl = self.group is not None and self.group.backend == "nccl"
         try:
-            found = place.of_thread(self.main)
+            found = place.with_wait(place.of_thread(self.main), nccl)
         except Exception:  # whoever watches must outlive what it sees
-            found = place.describe([]) | {"mark": ""}
+            found = place.describe([]) | {"mark": "", "wait": None}
         found["cpu"] = time.process_time()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 

@@ -212,12 +212,16 @@ def _where(place: dict[str, Any]) -> str:
         return f"died ({place['message']})"
     if place.get("frozen"):
         return "stopped by a signal (SIGSTOP)"
-    if place["call"]:
-        doing = "waiting"
-    else:
-        doing = f"raised {place['name']}" if place.get("kind") == "python" else "working"
-    tensors = f" of {place['tensors']}" if place["tensors"] else ""
-    call = f" in {place['call']}{tensors}" if place["call"] else ""
+    doing, call = "working", ""
+    if place.get("wait") == "device":
+        doing, call = "waiting", f" for the device, where {_told(place['pending'])} isn't done"
+    elif place["call"]:
+        tensors = f" of {place['tensors']}" if place["tensors"] else ""
+        doing = "waiting" if place.get("wait", "call") else "working"
+        call = f" in {place['call']}{tensors}"
+        call += ", which hasn't begun" if place.get("wait") == "set-up" else ""
+    elif place.get("kind") == "python":
+        doing = f"raised {place['name']}"
     text = f": {place['text']}" if place["text"] else ""
     return f"{doing}{_line(place).replace(',', ' at', 1)}{call}{text}"
 

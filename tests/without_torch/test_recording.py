@@ -140,7 +140,7 @@ def test_a_digest_changes_with_the_code_that_measures_and_no_other(
 def test_a_digest_reaches_into_the_library_and_leaves_out_what_only_draws(tmp_path):
     found = {}
     measured_code._follow("timing", "measure", found)
-    assert {"measure", "_device_once", "synchronize", "Measurement"} <= set(found)
+    assert {"measure", "DeviceClock", "synchronize", "Measurement"} <= set(found)
     measured_code._follow("plots", "compare_bars", found)
     assert "compare_bars" not in found
 

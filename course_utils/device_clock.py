@@ -1,0 +1,79 @@
+"""A GPU's own clock: events round calls that were queued before the first of them ran.
+
+Work that begins on an idle GPU is timed with the gap of its launch, and short work with one after
+each launch. So a spin (`torch.cuda._sleep`) goes first, and all calls are queued while it lasts.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+SHORTEST_SPIN, LONGEST_SPIN = 100_000, 1_600_000  # GPU cycles: 50 µs and 0.8 ms at 2 GHz
+MOST_CALLS = 256  # a queue holds about 1,000 launches, and a call may be several
+EVENTS_ALONE = 10e-6  # seconds: more than two events with nothing between them are apart
+
+
+class DeviceClock:
+    """Device seconds a call of `fn`, on the current stream.
+
+    A repetition is as many calls as take `least_seconds`, or a single one behind `flush_l2`, which
+    reads twice the L2 cache's size first, so that the call finds nothing there and nothing that
+    must be written back.
+    Where launching a call takes longer than the longest spin, or the call waits for the GPU
+    itself, nothing is hidden: the gaps between its launches are in its time, as in a program's.
+    `sees_work` is False where the GPU had next to nothing to do: the call works on the host.
+    """
+
+    def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:
+        self.fn, self.flush = fn, _l2_reader() if flush_l2 else None
+        self.calls, self.spin, self.sees_work = 1, SHORTEST_SPIN, False
+        while not self._settled(least_seconds):
+            pass
+
+    def once(self) -> float:
+        """One repetition: seconds a call."""
+        return self._repetition()[0]
+
+    def _settled(self, least_seconds: float) -> bool:
+        """Whether these calls and this spin will do; else it has changed one of the two."""
+        seconds, hidden = self._repetition()
+        if self.spin and not hidden:
+            return self._hide_more()
+        self.sees_work = not self.spin or seconds * self.calls > EVENTS_ALONE
+        if self.flush or seconds * self.calls >= least_seconds or self.calls >= MOST_CALLS:
+            return True
+        self.calls *= 2
+        return False
+
+    def _hide_more(self) -> bool:
+        if self.spin < LONGEST_SPIN:
+            self.spin *= 2
+            return False
+        if self.calls > 1:
+            self.calls //= 2
+            return True
+        self.spin = 0
+        return False
+
+    def _repetition(self) -> tuple[float, bool]:
+        """Seconds a call, and whether the spin still ran when the last call was queued."""
+        import torch
+
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if self.flush:
+            self.flush()
+        if self.spin:
+            torch.cuda._sleep(self.spin)
+        start.record()
+        for _ in range(self.calls):
+            self.fn()
+        end.record()
+        hidden = not start.query()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3 / self.calls, hidden
+
+
+def _l2_reader() -> Callable[[], Any]:
+    import torch
+
+    n_bytes = 2 * torch.cuda.get_device_properties().L2_cache_size
+    return torch.zeros(n_bytes // 4, device="cuda").sum
