@@ -19,7 +19,7 @@ Content = dict[str, Any]
 SCHEMA = files.DATA / "recording.schema.json"
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # no recording of this course is older
 CLOCK_ERROR = timedelta(hours=1)  # that a machine's calendar may be ahead
-SPREAD_BOUND = 2.0  # of the median: what half of the repetitions may span; quiet: under 0.5
+SPREAD_BOUND = 2.0  # of the median: what half of the repetitions may span, generously
 JITTER_SECONDS = 2e-5  # spread that no repetition tells from the system's own
 UNITS = re.compile(r"(^|_)(seconds|bytes|[mg]i?b|per_s|flops)(_q[13])?$")  # what can't be negative
 OTHER_UNITS = re.compile(
@@ -135,7 +135,7 @@ def _quartiles(column: str, median: float, low: float, high: float, count: float
     if UNITS.search(column) and high - low > max(SPREAD_BOUND * median, jitter):
         yield (
             f"half of the repetitions of {column} span {low:.3g} to {high:.3g}, more than "
-            f"{SPREAD_BOUND:g} times their median {median:.3g}: was the machine busy? Record it again"
+            f"{SPREAD_BOUND:g} times their median {median:.3g}: was the machine busy? Record again"
         )
 
 
