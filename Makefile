@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides progress test testgpu doctor record normalise lock clean
+.PHONY: help setup lab demo slides progress test testgpu oldest doctor record kit normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
@@ -30,11 +30,17 @@ test: setup  ## every test, and a report by chapter (CHAPTER=06: one; CHANGED=1:
 testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs not compared
 	@$(PYTHON_HERE) -m pytest -n 1 --dist loadscope --nbval-lax notebooks $(ARGS)
 
+oldest: setup  ## every chapter on the oldest torch promised, in .venv-oldest, 4.7 GB (CHAPTER=09: one)
+	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.oldest $(ARGS)
+
 doctor: setup  ## what works on this machine, and what to do about the rest
 	@$(PYTHON_HERE) -m course_utils doctor
 
 record: setup  ## run the chapters here and keep what they measured (ARGS="02_async_execution")
 	@$(PYTHON_HERE) -m course_utils record $(ARGS)
+
+kit: setup  ## what a machine with torch and no network needs to record (ARGS="--python 3.11")
+	@$(PYTHON_HERE) -m tools.kit $(ARGS)
 
 normalise: setup  ## run chapters and store their outputs (ARGS="02_async_execution")
 	@$(PYTHON_HERE) -m course_utils normalise $(ARGS)
@@ -43,4 +49,4 @@ lock: setup  ## resolve the versions anew (ARGS="--upgrade")
 	@$(PYTHON_HERE) tools/lock.py $(ARGS)
 
 clean:  ## remove .venv and build products
-	rm -rf .venv build course_utils.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest build course_utils.egg-info .pytest_cache .mypy_cache .ruff_cache

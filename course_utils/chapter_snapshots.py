@@ -121,7 +121,7 @@ def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) 
 
 def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
     """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
-    found = {"live: taken on this GPU": history(taken.snapshot)} if taken else {}
+    found = {"live: this GPU": history(taken.snapshot)} if taken else {}
     path = recorded_snapshot(name)
     return found | ({origin(path): history(load(path))} if path else {})
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils import bar, files, recipes
-from course_utils.products import product
+from course_utils import bar, files, memory, products, recipes
+from course_utils.products import Product, explain_formats, formats_of, product, published_rates
 
 
 def test_a_name_that_is_no_recipe_says_which_there_are():
@@ -88,8 +88,51 @@ def test_kahans_adam_keeps_ten_bytes_a_parameter_and_refuses_weight_decay():
     optimizer.step()
     kept = sum(s.nbytes for s in optimizer.state[weight].values() if s.numel() > 1)
     assert kept + weight.nbytes + weight.grad.nbytes == 10 * 1000
-    with pytest.raises(ValueError, match="weight decay"):
-        recipes.KahanAdam([weight], weight_decay=0.1)
+    for option in ({"weight_decay": 0.1}, {"amsgrad": True}, {"fused": True}):
+        with pytest.raises(ValueError, match=f"has no {next(iter(option)).replace('_', ' ')}"):
+            recipes.KahanAdam([weight], **option)
+    assert recipes.KahanAdam([weight], fused=False)
+
+
+def weights_with_gradients(shapes):
+    weights = [nn.Parameter(torch.rand(shape).bfloat16() + 1) for shape in shapes]
+    for weight in weights:
+        weight.grad = torch.randn_like(weight)
+    return weights
+
+
+def test_a_step_of_kahans_adam_takes_one_chunk_of_temporary_memory(monkeypatch):
+    monkeypatch.setattr(recipes, "CHUNK", 1000)
+    weights = weights_with_gradients([(40, 90), (30,), (7, 100), (5000,)])
+    optimizer = recipes.KahanAdam(weights)
+    optimizer.step()
+    with memory.count(nn.ParameterList(weights), optimizer) as counted:
+        optimizer.step()
+    assert 0 < counted.kept("temporary") <= 2 * 1000
+
+
+def test_kahans_adam_takes_the_same_step_in_chunks_and_at_once(monkeypatch):
+    found = []
+    for chunk in (64, 10**6):
+        monkeypatch.setattr(recipes, "CHUNK", chunk)
+        torch.manual_seed(0)
+        weights = weights_with_gradients([(40, 9), (30,), (9, 40)])
+        weights[2].data = weights[2].data.t()  # its numbers don't lie in order
+        weights[2].grad = torch.randn_like(weights[2])
+        optimizer = recipes.KahanAdam(weights, lr=1e-2)
+        for _ in range(5):
+            optimizer.step()
+        found.append(weights)
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_kahans_adam_counts_the_steps_of_each_weight():
+    weights = weights_with_gradients([(3,), (3,)])
+    optimizer = recipes.KahanAdam(weights)
+    optimizer.step()
+    weights[1].grad = None
+    optimizer.step()
+    assert [optimizer.state[w]["step"].item() for w in weights] == [2, 1]
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +159,104 @@ def test_a_product_is_that_of_its_rounded_inputs():
         torch.testing.assert_close(multiply().double(), want, rtol=2**-7, atol=2**-5)
 
 
-@pytest.mark.parametrize("name, why", [("FP12", "there are FP32"), ("TF32", "want a CUDA GPU")])
+@pytest.mark.parametrize(
+    "name, why", [("FP12", "there are FP32"), ("TF32", "want a CUDA GPU of capability 8.0 or more")]
+)
 def test_a_product_that_cannot_be_says_why(name, why):
     with pytest.raises(ValueError, match=why):
         product(name, 16)
+
+
+def test_a_product_in_fp8_is_that_of_its_rounded_inputs():
+    a, b = torch.randn(2, 32, 32)
+    want = a.to(torch.float8_e4m3fn).float() @ b.to(torch.float8_e4m3fn).float()
+    torch.testing.assert_close(products._fp8(a, b)().float(), want, rtol=2**-7, atol=2**-5)
+
+
+GPUS = {
+    "T4": ((7, 5), ["FP32", "FP16"]),
+    "A100": ((8, 0), ["FP32", "TF32", "FP16", "BF16"]),
+    "RTX 3090": ((8, 6), ["FP32", "TF32", "FP16", "BF16"]),
+    "L4": ((8, 9), list(products.DTYPES)),
+    "H200": ((9, 0), list(products.DTYPES)),
+    "B200": ((10, 0), list(products.DTYPES)),
+}
+
+
+@pytest.fixture
+def a_gpu_of(monkeypatch):
+    """Lets the library believe in a GPU of a compute capability; nothing runs on it."""
+
+    def pretend(capability):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
+        return torch.device("cuda", 0)
+
+    return pretend
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_a_gpu_multiplies_in_the_formats_it_has_units_for(a_gpu_of, name):
+    capability, formats = GPUS[name]
+    assert formats_of(a_gpu_of(capability)) == formats
+
+
+def test_what_a_gpu_came_too_early_for_is_said_in_a_sentence(a_gpu_of):
+    assert explain_formats(a_gpu_of((7, 5))) == (
+        "This GPU (compute capability 7.5) multiplies in FP32, FP16; TF32 and BF16 came with 8.0; "
+        "FP8 E4M3 came with 8.9."
+    )
+    assert "came" not in explain_formats(a_gpu_of((9, 0)))
+    with pytest.raises(ValueError, match=r"FP8 E4M3 products want .* 8.9 or more"):
+        product("FP8 E4M3", 16, a_gpu_of((8, 0)))
+
+
+def test_what_was_reached_stands_under_the_data_sheets_peak_and_below_it():
+    rates = published_rates("H200").values
+    assert list(rates)[-2:] == ["FP8 E4M3, data sheet", "FP8 E4M3, best found"]
+    for name in ("BF16", "FP8 E4M3"):
+        assert 0.5 < rates[f"{name}, best found"] / rates[f"{name}, data sheet"] < 1
+    assert "BF16, data sheet" not in published_rates("T4").values
+    with pytest.raises(ValueError, match="no data sheet of 'Voodoo'"):
+        published_rates("Voodoo")
+
+
+def test_recipes_without_the_units_are_left_out(a_gpu_of):
+    assert list(recipes.recipes_of(a_gpu_of((7, 5)))) == ["FP32", "AMP FP16"]
+    assert recipes.recipes_of(a_gpu_of((8, 0))) == recipes.RECIPES == recipes.recipes_of("cpu")
+
+
+class Switch:
+    """Stands for `torch.backends.cuda.matmul`, and remembers each time it is thrown."""
+
+    def __init__(self):
+        self.thrown = ["none"]
+
+    @property
+    def fp32_precision(self):
+        return self.thrown[-1]
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision):
+        self.thrown.append(precision)
+
+
+def test_the_precision_is_set_once_around_a_measurement_and_put_back(monkeypatch):
+    switch, seen = Switch(), []
+    monkeypatch.setattr(torch.backends.cuda, "matmul", switch)
+    a = torch.ones(2, 2)
+    multiply = Product(a, a, lambda: seen.append(switch.fp32_precision), "tf32")
+    with multiply:
+        for _ in range(3):
+            multiply()
+    assert switch.thrown == ["none", "tf32", "none"]
+    multiply()
+    assert switch.thrown == ["none", "tf32", "none", "tf32", "none"]
+    assert seen == ["tf32"] * 4
+
+
+def test_a_product_that_needs_no_precision_leaves_the_switch_alone(monkeypatch):
+    switch = Switch()
+    monkeypatch.setattr(torch.backends.cuda, "matmul", switch)
+    with product("BF16", 16) as multiply:
+        multiply()
+    assert switch.thrown == ["none"]

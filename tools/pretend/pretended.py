@@ -24,8 +24,8 @@ MAY_MIX = (  # operators that take tensors of several devices on a GPU too
     "_local_scalar_dense", "_pin_memory", "is_pinned", "_has_compatible_shallow_copy_type",
 )  # fmt: skip
 PRODUCTS = (
-    "mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "_scaled_mm", "convolution",
-    "convolution_backward", "_scaled_dot_product_flash_attention_for_cpu",
+    "mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "_scaled_mm", "_scaled_mm_v2",
+    "convolution", "convolution_backward", "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_flash_attention_for_cpu_backward", "_scaled_dot_product_attention_math",
 )  # fmt: skip
 
