@@ -165,7 +165,7 @@ def change_cuda(torch: Any) -> None:
     cuda.Stream, cuda.Event = Stream, Event
     cuda.streams.Stream, cuda.streams.Event = Stream, Event
     cuda.nccl.version = lambda: (2, 28, 9)
-    torch.version.cuda = torch.version.cuda or "13.0"
+    torch.version.cuda = "pretended"  # so that no recording of it is taken for a GPU's
     torch._C._cuda_clearCublasWorkspaces = lambda: None
     _change_history(torch)
 
