@@ -30,7 +30,7 @@ test: setup  ## every test, and a report by chapter (CHAPTER=06: one; CHANGED=1:
 testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs not compared
 	@$(PYTHON_HERE) -m pytest -n 1 --dist loadscope --nbval-lax notebooks $(ARGS)
 
-oldest: setup  ## every chapter on the oldest torch promised, in .venv-oldest, 4.7 GB (CHAPTER=09: one)
+oldest: setup  ## every chapter on the oldest torch promised, in .venv-oldest, 5.6 GB (CHAPTER=09: one)
 	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.oldest $(ARGS)
 
 doctor: setup  ## what works on this machine, and what to do about the rest

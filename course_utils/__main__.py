@@ -83,6 +83,8 @@ def _doctor(_options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     from course_utils import files, notebooks, recording_plan, recording_visits
+    from course_utils.machine import this_machine
+    from course_utils.offering import how_to_offer
 
     to = options.to or files.RECORDED
     visits = recording_plan.plan(_chapters(options.chapters), to, options.again)
@@ -91,6 +93,8 @@ def _record(options: argparse.Namespace) -> int:
         return 0
     failed = recording_visits.make(visits, to, options.minutes)
     notebooks.say(f"The executed notebooks are in {notebooks.EXECUTED.relative_to(files.ROOT)}")
+    if (folder := to / this_machine().slug).exists():
+        notebooks.say(how_to_offer(folder.resolve()))
     return int(failed)
 
 

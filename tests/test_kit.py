@@ -241,7 +241,18 @@ def test_one_archive_is_left_to_carry_home_and_a_second_run_needs_no_unpacking(r
 
 def test_a_recording_that_failed_is_packed_and_its_status_kept(ready, made):
     said, _ = (running := ready("fail")).communicate(timeout=60)
-    assert running.returncode == 1 and "To carry home" in said
+    assert running.returncode == 1 and "To carry home" in said and "is full" not in said
+
+
+def test_a_disk_that_fills_while_recording_is_named(made, capsys, monkeypatch):
+    usage = shutil.disk_usage(made)._replace(free=0)
+    monkeypatch.setattr(target, "KIT", made)
+    for step in ("look", "unpack", "own_environment", "try_wheels"):
+        monkeypatch.setattr(target, step, lambda *_: None)
+    monkeypatch.setattr(target, "record", lambda *_: 1)
+    monkeypatch.setattr(target.shutil, "disk_usage", lambda path: usage)
+    assert target.main([]) == 1
+    assert f"The disk under {made} is full. Make room" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])

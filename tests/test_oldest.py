@@ -36,7 +36,7 @@ def test_torch_chooses_first_and_the_rest_is_pinned_and_a_second_run_installs_no
     assert first == ("torch==2.11", "torchvision", "numpy>=2.5 ; python_version >= '3.12'")
     assert rest[0] == "--no-deps" and any(one.startswith("ipykernel==") for one in rest)
     assert not any(one.split("==")[0] in oldest.CHOSEN_BY_TORCH for one in rest)
-    assert "of downloads, 4.7 GB on the disk" in capsys.readouterr().out
+    assert "of downloads, 5.6 GB on the disk" in capsys.readouterr().out
     oldest.environment("2.11")
     assert len(installed) == 2
     oldest.environment("2.12")

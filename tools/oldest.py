@@ -20,7 +20,7 @@ VENV = ROOT / ".venv-oldest"
 JUNIT = ROOT / "build" / "oldest.xml"
 CHOSEN_BY_TORCH = ("torch", "torchvision", "numpy", "setuptools")
 NEW_NUMPY = "numpy>=2.5 ; python_version >= '3.12'"
-DOWNLOAD = "about 2 GB of downloads, 4.7 GB on the disk"
+DOWNLOAD = "about 2 GB of downloads, 5.6 GB on the disk"
 
 
 class OldestError(Exception):

@@ -21,6 +21,7 @@ from pathlib import Path
 
 KIT = Path(__file__).resolve().parent.parent.parent
 ROOM_BYTES = 100_000_000  # for what is recorded, caches and the archive
+FULL_BYTES = 10_000_000  # with less than that left, a failure is the disk's
 GRACE_SECONDS = (3, 20)  # until a stopped recording is told so, and until it is ended
 TRIED = ("nbclient", "ipykernel", "ipywidgets", "gfloat", "ml_dtypes")
 LOOK = """
@@ -46,7 +47,10 @@ def main(arguments: list[str]) -> int:
         print(problem, file=sys.stderr)
         return 1
     try:
-        return record(KIT, environment, arguments)
+        status = record(KIT, environment, arguments)
+        if status and shutil.disk_usage(KIT).free < FULL_BYTES:
+            print(f"The disk under {KIT} is full. Make room, run record.sh again, and it goes on.")
+        return status
     finally:
         pack(KIT)
 
