@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from course_utils import files
-from course_utils.programs import PROGRAMS
 
 CHAPTERS = files.chapters()
 SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
@@ -179,7 +178,5 @@ def test_every_exercise_of_the_solutions_was_right(path):
 def test_what_a_chapter_records_is_declared_and_the_other_way_round(path):
     declared = json.loads((files.DATA / "experiments.json").read_text())[path.stem]
     text = "\n".join(map(source, cells(path)))
-    recorded = set(re.findall(r'\brecord(?:_each)?\(\s*"(\w+)"', text))
-    if "record_snapshot(name, take)" in text:
-        recorded |= set(PROGRAMS)
+    recorded = set(re.findall(r'\brecord(?:_each|_snapshot)?\(\s*"(\w+)"', text))
     assert recorded | {"claims"} == set(declared)
