@@ -19,7 +19,7 @@ Content = dict[str, Any]
 SCHEMA = files.DATA / "recording.schema.json"
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # no recording of this course is older
 CLOCK_ERROR = timedelta(hours=1)  # that a machine's calendar may be ahead
-SPREAD_BOUND = 1.0  # of the median: what half of the repetitions may span on a quiet machine
+SPREAD_BOUND = 2.0  # of the median: what half of the repetitions may span, generously
 JITTER_SECONDS = 2e-5  # spread that no repetition tells from the system's own
 UNITS = re.compile(r"(^|_)(seconds|bytes|[mg]i?b|per_s|flops)(_q[13])?$")  # what can't be negative
 OTHER_UNITS = re.compile(
@@ -92,11 +92,16 @@ def _declared(content: Content) -> Iterator[str]:
         yield f"column {column}: a time is in _seconds, a rate _per_s, a size in _bytes"
     columns = set(declared["columns"])
     allowed = columns | {column + end for column in columns for end in SPREAD}
+    found: dict[str, list[int]] = {}
     for place, row in enumerate(content["rows"], 1):
         for column in sorted(set(row) - allowed):
-            yield f"row {place}: column {column} isn't declared in data/experiments.json"
+            said = f"column {column} isn't declared in data/experiments.json"
+            found.setdefault(said, []).append(place)
         for column in sorted(columns - set(row)):
-            yield f"row {place}: column {column} is missing"
+            found.setdefault(f"column {column} is missing", []).append(place)
+    for said, places in found.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield f"row {places[0]}{more}: {said}"
 
 
 def _numbers(content: Content) -> Iterator[str]:
@@ -129,8 +134,8 @@ def _quartiles(column: str, median: float, low: float, high: float, count: float
     jitter = JITTER_SECONDS if column.endswith("seconds") else 0.0
     if UNITS.search(column) and high - low > max(SPREAD_BOUND * median, jitter):
         yield (
-            f"half of the repetitions of {column} span {low:.3g} to {high:.3g}, more than their "
-            f"median {median:.3g}: was the machine busy? Record it again"
+            f"half of the repetitions of {column} span {low:.3g} to {high:.3g}, more than "
+            f"{SPREAD_BOUND:g} times their median {median:.3g}: was the machine busy? Record again"
         )
 
 

@@ -104,7 +104,7 @@ def time_overlap(way: str, config: GPTConfig, batch: int, times: int = 10) -> di
 
 def _timed(step: Callable[[], None], times: int) -> dict[str, float]:
     torch.cuda.reset_peak_memory_stats()
-    seconds = gpu_seconds(step, times, queued=False)
+    seconds = gpu_seconds(step, times, warm_up=3, queued=False)
     return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -100,7 +101,7 @@ def _is_too_late(needed_seconds: float) -> bool:
 
 def _sentence(case: Row, error: Exception) -> str:
     named = ", ".join(f"{column} {value}" for column, value in case.items())
-    said = (str(error).splitlines() or [""])[0]
+    said = re.sub(r"/\S*/", "…/", (str(error).splitlines() or [""])[0])  # no folder of a machine
     return f"{named}: left out ({type(error).__name__}: {said:.200})"
 
 

@@ -29,6 +29,7 @@ RUNS += [("12_data_parallelism", 4, H200)]
 RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
 SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
+    "12_data_parallelism": {"(1, 2, 4, 8)": "(1, 4)", "(128, 64, 32)": "[32]", "(4, 2, 1)": "[1]"},
 }
 
 

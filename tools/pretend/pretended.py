@@ -277,12 +277,19 @@ def _spelled_out(torch: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any
     return kwargs.pop("device", None), {k: v for k, v in kwargs.items() if v is not None}
 
 
+def _default_device() -> Any:
+    """That of `with torch.device(...)`; torch's own `get_default_device` would make a tensor."""
+    from torch.overrides import _get_current_function_mode_stack
+    from torch.utils._device import DeviceContext
+
+    modes = [m for m in _get_current_function_mode_stack() if isinstance(m, DeviceContext)]
+    return modes[-1].device if modes else "cpu"
+
+
 def _made_on_the_host_first(torch: Any, plain: Any, is_faking: Any) -> Any:
     @wraps(plain)
     def make(*args: Any, **kwargs: Any) -> Any:
-        device = kwargs.get("device")
-        if device is None:
-            device = torch.get_default_device()
+        device = kwargs.get("device") or _default_device()
         if index_of(device, torch) is None or is_faking():
             return plain(*args, **kwargs)
         with torch.device("cpu"):

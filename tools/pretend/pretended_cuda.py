@@ -165,7 +165,7 @@ def change_cuda(torch: Any) -> None:
     cuda.Stream, cuda.Event = Stream, Event
     cuda.streams.Stream, cuda.streams.Event = Stream, Event
     cuda.nccl.version = lambda: (2, 28, 9)
-    torch.version.cuda = torch.version.cuda or "13.0"
+    torch.version.cuda = "pretended"  # so that no recording of it is taken for a GPU's
     torch._C._cuda_clearCublasWorkspaces = lambda: None
     _change_history(torch)
 
@@ -238,4 +238,24 @@ def change_groups(torch: Any) -> None:
 
     for room in (dist, c10d):
         room.init_process_group = init
+    change_data_parallel(torch)
     dist.is_nccl_available = lambda: True
+
+
+def change_data_parallel(torch: Any) -> None:
+    """What nn.DataParallel moves between GPUs is copied: torch without CUDA hasn't these."""
+
+    def scatter(
+        x: Any, devices: Any, _sizes: Any = None, dim: int = 0, _streams: Any = None
+    ) -> Any:
+        parts = x.chunk(len(devices), dim)
+        return tuple(p.to(f"cuda:{d}") for p, d in zip(parts, devices, strict=False))
+
+    def gather(tensors: Any, dim: int, destination: int) -> Any:
+        return torch.cat([x.to(f"cuda:{destination or 0}") for x in tensors], dim)
+
+    def broadcast(tensors: Any, devices: Any, _size: int) -> Any:
+        return [[x.to(f"cuda:{d}") if d else x for x in tensors] for d in devices]
+
+    torch._C._scatter, torch._C._gather = scatter, gather
+    torch._C._broadcast_coalesced = broadcast
