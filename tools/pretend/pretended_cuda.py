@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import sys
 import time
 from collections import defaultdict
 from types import SimpleNamespace
@@ -259,3 +260,7 @@ def change_data_parallel(torch: Any) -> None:
 
     torch._C._scatter, torch._C._gather = scatter, gather
     torch._C._broadcast_coalesced = broadcast
+    module = sys.modules["torch.nn.parallel.data_parallel"]
+    module.parallel_apply = lambda replicas, inputs, kwargs, _devices: [
+        replica(*x, **k) for replica, x, k in zip(replicas, inputs, kwargs, strict=True)
+    ]
