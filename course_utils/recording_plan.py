@@ -69,7 +69,7 @@ def plan(chapters: list[Path], to: Path, again: bool = False) -> list[Visit]:
 
 def _visit(path: Path, folder: Path, again: bool) -> Visit:
     planned = planned_work()[path.stem]
-    here = [n for n, work in planned["experiments"].items() if _can(work.get("needs"))]
+    here = [name for name, work in planned["experiments"].items() if _can(work)]
     experiments = (
         Experiment(
             name,
@@ -123,10 +123,17 @@ def _specs() -> Specs | None:
     return (gpu_specs(gpus[0].name) or gpu_specs(UNKNOWN)) if gpus else None
 
 
-def _can(needs: str | None) -> bool:
-    """Whether this machine has what an experiment needs: None, "gpu" or "gpus:2"."""
-    count = int(needs.partition(":")[2] or 1) if needs else 0
-    return len(this_machine().gpus) >= count
+def count_needed(work: Work) -> int:
+    """The GPUs that an experiment needs: its `needs` is nothing, "gpu" or "gpus:2"."""
+    needs: str = work.get("needs") or ""
+    return int(needs.partition(":")[2] or 1) if needs else 0
+
+
+def _can(work: Work) -> bool:
+    """Whether this machine has the GPUs for an experiment, of the `capability` that it needs."""
+    gpus = this_machine().gpus
+    able = [gpu for gpu in gpus if gpu.capability >= tuple(work.get("capability", (0, 0)))]
+    return len(able) >= count_needed(work)
 
 
 def in_words(visits: list[Visit], minutes: float | None) -> str:

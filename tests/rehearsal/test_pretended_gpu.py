@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from course_utils import files
-from course_utils.recording_plan import planned_work
+from course_utils.recording_plan import count_needed, planned_work
 
 RUN = """
 import sys
@@ -24,10 +24,16 @@ notebooks.EXECUTED = Path(sys.argv[2], "executed")
 print(*notebooks.record(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
 """
 H200 = "NVIDIA H200"
+CAPABILITY = {H200: (9, 0), "Tesla T4": (7, 5)}
 RUNS = [(path.stem, 1, H200) for path in files.chapters()]
 RUNS += [("12_data_parallelism", 4, H200)]
 RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
 SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
+    "07_mixed_precision": {
+        "steps=400": "steps=20",
+        "range(10, 401, 10)": "range(10, 21, 10)",
+        "GPTConfig(50304, 1024, 12, 12, 768)": "GPTConfig(50304, 1024, 1, 12, 768)",
+    },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
@@ -72,7 +78,7 @@ def test_a_chapter_runs_its_way_on_a_gpu_and_records_all_it_can(tmp_path, stem, 
     failed, kept = rehearsed(files.chapter_path(stem), tmp_path, gpus, gpu)
     assert not failed
     for name, work in planned_work()[stem]["experiments"].items():
-        if gpus >= int((work.get("needs") or ":0").partition(":")[2] or 1):
+        if gpus >= count_needed(work) and CAPABILITY[gpu] >= tuple(work.get("capability", (0, 0))):
             assert kept[name]["rows"], f"{name} was recorded without a row"
             assert not kept[name]["left_out"], name
             assert not kept[name]["missing_rows"], name

@@ -165,6 +165,7 @@ def change_cuda(torch: Any) -> None:
                 setattr(room, name, answer)
     cuda.Stream, cuda.Event = Stream, Event
     cuda.streams.Stream, cuda.streams.Event = Stream, Event
+    cuda.jiterator._create_jit_fn = lambda source: lambda first, *others: first.clone()
     cuda.nccl.version = lambda: (2, 28, 9)
     torch.version.cuda = "pretended"  # so that no recording of it is taken for a GPU's
     torch._C._cuda_clearCublasWorkspaces = lambda: None
