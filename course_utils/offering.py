@@ -52,7 +52,7 @@ def how_to_offer(folder: Path) -> str:
     return (
         f"Recorded in {shown}: names of processor and GPU, versions, commit, date and what was "
         "measured; no name of a user, host or folder. The files stay here until you offer them.\n"
-        f"Before you do: python -m course_utils judge {shown}\n"
+        f"Before you do: .venv/bin/python -m course_utils judge {shown}\n"
         f"Then offer them unedited: a pull request with data/recorded/{folder.name}/ and nothing "
         "else, or an issue with an archive of that folder attached."
     )
