@@ -29,6 +29,8 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     random.seed(seed)
     numpy.random.seed(seed)
     torch.manual_seed(seed)
+    if torch.cuda.is_available():  # whatever the environment says, FP32 is FP32 until a cell asks
+        torch.backends.cuda.matmul.fp32_precision = "ieee"
     if os.environ.get(STRICT):
         _fail_on_deprecation()
     if not _locked:

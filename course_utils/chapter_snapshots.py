@@ -1,6 +1,7 @@
 """The snapshots of chapter 9: made without a GPU, and taken from a real one where there is one."""
 
 import hashlib
+import os
 import random
 import tempfile
 from collections.abc import Callable
@@ -100,6 +101,8 @@ class Taken:
 def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Taken | None:
     """The snapshot of a program on this GPU, as `take(program, path)` dumps it; None without one.
 
+    Where it fails (out of memory), a printed sentence says so, and the others go on.
+
     It begins with an empty allocator: what earlier cells left in it, and cuBLAS's workspaces,
     would be in the trace. While recording the file is kept, with its digest in its name: whole
     files only, and the old one until the new one is announced.
@@ -110,7 +113,14 @@ def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.pickle"
         emptied()
-        take(lambda: PROGRAMS[name](torch.device("cuda")), path)
+        # by default torch asks the program addr2line for names, and fails where there is none
+        os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")
+        try:
+            take(lambda: PROGRAMS[name](torch.device("cuda")), path)
+        except (RuntimeError, ValueError) as error:
+            print(f"– {name}: no snapshot here ({type(error).__name__}: {error!s:.200})")
+            emptied()
+            return None
         peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
         emptied()
         write(_shortened(path), path)

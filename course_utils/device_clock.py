@@ -20,7 +20,8 @@ class DeviceClock:
     must be written back.
     Where launching a call takes longer than the longest spin, or the call waits for the GPU
     itself, nothing is hidden: the gaps between its launches are in its time, as in a program's.
-    `sees_work` is False where the GPU had next to nothing to do: the call works on the host.
+    `sees_work` is False where the GPU had next to nothing to do, or nothing could be hidden: then
+    nobody can tell from here whether the call works on the GPU or on the host.
     """
 
     def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:
@@ -38,7 +39,7 @@ class DeviceClock:
         seconds, hidden = self._repetition()
         if self.spin and not hidden:
             return self._hide_more()
-        self.sees_work = not self.spin or seconds * self.calls > EVENTS_ALONE
+        self.sees_work = bool(self.spin) and seconds * self.calls > EVENTS_ALONE
         if self.flush or seconds * self.calls >= least_seconds or self.calls >= MOST_CALLS:
             return True
         self.calls *= 2

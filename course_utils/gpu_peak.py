@@ -139,7 +139,10 @@ def _outside(before: tuple[int, int]) -> int:
     """Bytes of the device in use now and not before, besides those that torch has reserved."""
     torch.cuda.synchronize()
     free, _ = torch.cuda.mem_get_info()
-    return before[0] - free - torch.cuda.memory_reserved()
+    outside = before[0] - free - torch.cuda.memory_reserved()
+    if outside < 0:
+        raise RuntimeError("another program freed memory of this GPU meanwhile: measure it alone")
+    return outside
 
 
 def _outside_after(runs: dict[str, Callable[[], Any]], before: tuple[int, int]) -> list[Row]:

@@ -81,8 +81,9 @@ def chain_step(n_bytes: int) -> Measurement:
 def gpu_chain_step(n_bytes: int) -> Measurement | None:
     """Seconds of a step along a chain through `n_bytes` of the GPU's memory, by one of its threads.
 
-    None where this torch can't compile a kernel of one's own (its jiterator, which needs no CUDA
-    toolkit). The table has been read by the whole GPU before, so its L2 cache has what fits.
+    None, and a printed sentence, where this torch can't compile a kernel of one's own (its
+    jiterator, which needs no CUDA toolkit). The table has been read by the whole GPU before, so
+    its L2 cache has what fits.
     """
     import torch
 
@@ -97,7 +98,9 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
 
     try:
         follow()
-    except (AttributeError, AssertionError, RuntimeError):
+    except (AttributeError, AssertionError, RuntimeError) as error:
+        said = (str(error).splitlines() or [""])[0]
+        print(f"This torch compiles no kernels of one's own ({said:.100}): no chain here.")
         return None
     table.sum()
     return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)

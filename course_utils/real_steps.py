@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
@@ -27,18 +27,21 @@ HALVES = {torch.bfloat16: "BF16", torch.float16: "FP16"}
 Row = dict[str, Any]
 
 
-def resnet_step(model: nn.Module, batch: int, device: str) -> Callable[[], None]:
+def resnet_step(model: nn.Module, batch: int, device: str) -> Callable[[], Tensor]:
     """A training step of a ResNet on `batch` images, as a function that doesn't wait for its end.
 
-    In FP32; from Ampere on, cuDNN's convolutions take TF32 for it, as torch allows them to.
+    It gives the loss. In FP32; from Ampere on, cuDNN's convolutions take TF32 for it, as torch
+    allows them to.
     """
     images, labels = (x.to(device) for x in fashion(batch))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
-    def step() -> None:
+    def step() -> Tensor:
         optimizer.zero_grad()
-        F.cross_entropy(model(images), labels).backward()
+        loss = F.cross_entropy(model(images), labels)
+        loss.backward()
         optimizer.step()
+        return loss
 
     return step
 
@@ -50,16 +53,16 @@ def half_format() -> torch.dtype:
 
 def gpt_step(
     model: nn.Module, config: GPTConfig, batch: int, device: str, dtype: torch.dtype
-) -> Callable[[], None]:
+) -> Callable[[], Tensor]:
     """A training step of a GPT on `batch` random texts under autocast, that isn't waited for.
 
-    In FP16 losses are scaled, which makes the host wait once a step.
+    It gives the loss. In FP16 losses are scaled, which makes the host wait once a step.
     """
     tokens = torch.randint(config.vocabulary, (batch, config.context), device=device)
     optimizer, kind = torch.optim.AdamW(model.parameters(), 1e-4), torch.device(device).type
     scaler = torch.amp.GradScaler(kind, enabled=dtype is torch.float16)
 
-    def step() -> None:
+    def step() -> Tensor:
         optimizer.zero_grad()
         with torch.autocast(kind, dtype):
             logits = model(tokens)
@@ -67,6 +70,7 @@ def gpt_step(
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
+        return loss
 
     return step
 
@@ -95,16 +99,18 @@ def time_overlap(way: str, config: GPTConfig, batch: int, times: int = 10) -> di
     model = DistributedDataParallel(_gpt(config), bucket_cap_mb=OVERLAPS[way])
     step = gpt_step(model, config, batch, "cuda", half_format())
 
-    def alone() -> None:
+    def alone() -> Tensor:
         with model.no_sync() if way == "nothing sent" else nullcontext():
-            step()
+            return step()
 
     return _timed(alone, times)
 
 
-def _timed(step: Callable[[], None], times: int) -> dict[str, float]:
+def _timed(step: Callable[[], Tensor], times: int) -> dict[str, float]:
     torch.cuda.reset_peak_memory_stats()
     seconds = gpu_seconds(step, times, warm_up=3, queued=False)
+    if not step().isfinite():
+        raise FloatingPointError("the loss is no number: its speed means nothing")
     return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
