@@ -14,9 +14,10 @@ def bar(steps: Iterable[T], what: str = "", total: int | None = None) -> Iterato
     `total` is their number, where `steps` can't say it. Nobody there: no bar, so that what is
     stored and compared stays the same.
     """
+    if not is_attended():
+        yield from steps
+        return
     from tqdm.auto import tqdm
 
-    with tqdm(
-        steps, desc=what, total=total, leave=False, disable=not is_attended(), delay=1
-    ) as shown:
+    with tqdm(steps, desc=what, total=total, leave=False, delay=1) as shown:
         yield from shown
