@@ -338,3 +338,25 @@ def take_few_cases(recording: ModuleType) -> None:
         return plain(experiment, cases[:1] + cases[1:][-1:], *args, **kwargs)
 
     recording.record_each = record_each
+
+
+def call_once(collectives: ModuleType) -> None:
+    """A loop between two events is one call, after one that warms up."""
+    plain = collectives.gpu_seconds
+
+    @wraps(plain)
+    def gpu_seconds(work: Any, times: int, warm_up: int = 5, queued: bool = True) -> float:
+        return plain(work, 1, 1, queued)
+
+    collectives.gpu_seconds = gpu_seconds
+
+
+def step_once(real_steps: ModuleType) -> None:
+    """So are the steps of nn.DataParallel, which are timed by a loop of their own."""
+    plain = real_steps.time_data_parallel
+
+    @wraps(plain)
+    def time_data_parallel(gpus: int, batch: int, times: int = 1) -> Any:
+        return plain(gpus, batch, times)
+
+    real_steps.time_data_parallel = time_data_parallel
