@@ -147,7 +147,7 @@ FORGED = {
     "a busy machine": (put(0.0083, "rows", 0, "run_seconds_q3"), "was the machine busy?"),
     "another machine": (put("NVIDIA A100-SXM4-80GB", "machine", "gpus", 0, "name"), "belongs into"),
     "a path in a row": (put("/home/me/x.py", "rows", 0, "what"), "holds a path of a machine"),
-    "a path in a message": (put(["a: (in /root/x.py)"], "left_out"), "'/root/x.py'"),
+    "a path in a message": (put(["a: (in /home/ann/x.py)"], "left_out"), "'/home/ann/x.py'"),
     "a path of Windows": (put("C:\\Users\\me", "rows", 0, "what"), "holds a path of a machine"),
     "a user at a host": (put("me@node7.edu", "machine", "processor"), "holds an address"),
     "a host's address": (put(["no route to 10.1.2.3"], "left_out"), "'10.1.2.3'"),

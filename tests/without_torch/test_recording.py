@@ -46,6 +46,17 @@ def test_a_row_that_fails_costs_that_row_only_and_is_named(recording, capsys):
     assert content(recording)["left_out"] == ["what b: left out (RuntimeError: out of memory)"]
 
 
+def test_what_is_kept_of_a_failure_names_no_folder_of_the_machine(recording, capsys):
+    def measure(case):
+        raise RuntimeError("cannot open /home/ann/course/kernel.cu")
+
+    record_each("speed", CASES[:1], measure)
+    assert content(recording)["left_out"] == [
+        "what a: left out (RuntimeError: cannot open …/kernel.cu)"
+    ]
+    assert "ann" not in capsys.readouterr().out
+
+
 def interrupted(case):
     if case["what"] == "c":
         raise KeyboardInterrupt
