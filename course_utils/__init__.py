@@ -7,54 +7,53 @@ which is imported (and torch with it, where the room needs torch) at the first u
 from importlib import import_module
 from typing import Any
 
-_ROOM_OF = {
-    "start": "chapter",
-    "device": "machine",
-    "this_machine": "machine",
-    "gpu_specs": "specs",
-    "measure": "timing",
-    "measure_rounds": "timing",
-    "seconds": "timing",
-    "synchronize": "timing",
-    "record": "recording",
-    "record_each": "recording",
-    "recorded": "evidence",
-    "published": "evidence",
-    "claim": "claims",
-    "refuses": "claims",
-    "check": "exercises",
-    "hint": "exercises",
-    "solution": "exercises",
-    "bar": "bars",
-    "compare_bars": "plots",
-    "compare_lines": "plots",
-    "number_lines": "plots",
-    "stacked_bytes": "byte_bars",
-    "table": "tables",
-    "Series": "labelled",
-    "series": "labelled",
-    "format_seconds": "measurement",
-    "Gpu": "backends",
-    "Stream": "backends",
-    "hold": "backends",
-    "Span": "timeline",
-    "Spans": "timeline",
-    "draw": "timeline",
+from course_utils.core.doors import door
+
+ROOMS = {
+    "start": "lesson.start",
+    "device": "core.machine",
+    "physical_cores": "core.machine",
+    "this_machine": "core.machine",
+    "gpu_specs": "core.gpus",
+    "measure": "core.timing",
+    "measure_rounds": "core.timing",
+    "seconds": "core.timing",
+    "synchronize": "core.timing",
+    "record": "core.recording",
+    "record_each": "core.recording",
+    "recording_folder": "core.recording",
+    "recorded": "core.evidence",
+    "published": "core.evidence",
+    "claim": "core.claims",
+    "refuses": "core.claims",
+    "check": "lesson.exercises",
+    "hint": "lesson.exercises",
+    "solution": "lesson.exercises",
+    "bar": "core.running",
+    "compare_bars": "figures.compare",
+    "compare_lines": "figures.compare",
+    "draw_bands": "figures.bands",
+    "number_lines": "figures.compare",
+    "stacked_bytes": "figures.byte_bars",
+    "table": "figures.tables",
+    "Series": "core.series",
+    "series": "core.series",
+    "format_seconds": "core.measurement",
+    "Gpu": "chapters.async_execution.gpu_backend",
+    "Stream": "chapters.async_execution.gpu_backend",
+    "hold": "chapters.async_execution.gpu_backend",
+    "Span": "figures.timeline",
+    "Spans": "figures.timeline",
+    "draw": "figures.timeline",
 }
 
-__all__ = list(_ROOM_OF)
+__all__ = list(ROOMS)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
-        raise AttributeError(f"course_utils has no {name!r}; it offers {', '.join(_ROOM_OF)}")
-    return getattr(import_module(f"course_utils.{_ROOM_OF[name]}"), name)
+__getattr__, __dir__ = door(__name__, ROOMS)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext course_utils`: makes `%%ranks` known."""
-    import_module("course_utils.rank_engine.magic").register(shell)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOM_OF])
+    """`%load_ext course_utils`: makes `%%ranks` known; what ranks compute counts as this page's."""
+    import_module("course_utils.ranks.engine.magic").register(shell)
+    crew = import_module("course_utils.ranks.engine.crew")
+    import_module("course_utils.core.processors").adopt(crew.processes)

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _doctor(_options: argparse.Namespace) -> int:
-    from course_utils.doctor import examine, report
+    from course_utils.cli.doctor import examine, report
 
     findings = examine()
     print(report(findings))
@@ -82,9 +82,10 @@ def _doctor(_options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from course_utils import files, notebooks, recording_plan, recording_visits
-    from course_utils.machine import this_machine
-    from course_utils.offering import how_to_offer
+    from course_utils.cli import notebooks, recording_plan, recording_visits
+    from course_utils.core import files
+    from course_utils.core.machine import this_machine
+    from course_utils.judging.offering import how_to_offer
 
     to = options.to or files.RECORDED
     visits = recording_plan.plan(_chapters(options.chapters), to, options.again)
@@ -99,7 +100,8 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _judge(options: argparse.Namespace) -> int:
-    from course_utils import files, offering
+    from course_utils.core import files
+    from course_utils.judging import offering
 
     lines, objected = offering.verdict(options.folder or files.RECORDED)
     print("\n".join(lines))
@@ -107,7 +109,8 @@ def _judge(options: argparse.Namespace) -> int:
 
 
 def _normalise(options: argparse.Namespace) -> int:
-    from course_utils import files, notebooks
+    from course_utils.cli import notebooks
+    from course_utils.core import files
 
     for chapter in _pages(options.chapters):
         for path in (chapter, files.SOLUTIONS / chapter.name):
@@ -119,7 +122,8 @@ def _normalise(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from course_utils import demo, files, notebooks
+    from course_utils.cli import demo, notebooks
+    from course_utils.core import files
 
     path = files.chapter_path(options.chapter)
     unwell = _doctor(options)
@@ -133,7 +137,8 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _slides(options: argparse.Namespace) -> int:
-    from course_utils import files, slides
+    from course_utils.cli import slides
+    from course_utils.core import files
 
     for path in _chapters(options.chapters):
         print(f"Open in a browser: {slides.make(path).relative_to(files.ROOT)}")
@@ -141,7 +146,7 @@ def _slides(options: argparse.Namespace) -> int:
 
 
 def _progress(options: argparse.Namespace) -> int:
-    from course_utils import progress
+    from course_utils.lesson import progress
 
     if options.clear:
         progress.clear()
@@ -152,21 +157,21 @@ def _progress(options: argparse.Namespace) -> int:
 
 
 def _predict(_options: argparse.Namespace) -> int:
-    from course_utils import predictions
+    from course_utils.chapters.memory_snapshots import peak_by_model
 
-    print(f"Stored in {predictions.store().relative_to(predictions.files.ROOT)}")
+    print(f"Stored in {peak_by_model.store().relative_to(peak_by_model.files.ROOT)}")
     return 0
 
 
 def _snapshots(_options: argparse.Namespace) -> int:
-    from course_utils import chapter_snapshots
+    from course_utils.chapters.memory_snapshots import chapter_snapshots
 
     chapter_snapshots.make_all()
     return 0
 
 
 def _chapters(names: list[str]) -> list[Path]:
-    from course_utils import files
+    from course_utils.core import files
 
     if names:
         return [files.chapter_path(name) for name in names]
@@ -175,7 +180,7 @@ def _chapters(names: list[str]) -> list[Path]:
 
 def _pages(names: list[str]) -> list[Path]:
     """The chapters, and the index where it is named or nothing is."""
-    from course_utils import files
+    from course_utils.core import files
 
     index = [files.INDEX] if not names or {"00", files.INDEX.stem} & set(names) else []
     named = [name for name in names if name not in ("00", files.INDEX.stem)]
@@ -184,8 +189,8 @@ def _pages(names: list[str]) -> list[Path]:
 
 def _expected(error: Exception) -> bool:
     """Errors whose message is meant for the reader; any other shows where it comes from."""
-    from course_utils.evidence import EvidenceError
-    from course_utils.notebooks import NotebookError
+    from course_utils.cli.notebooks import NotebookError
+    from course_utils.core.evidence import EvidenceError
 
     return isinstance(error, EvidenceError | NotebookError | LookupError | OSError)
 

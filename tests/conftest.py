@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import evidence, files, machine
-from course_utils import recording as keeping
+from course_utils.core import evidence, files, machine
+from course_utils.core import recording as keeping
 
 
 @pytest.fixture

@@ -12,21 +12,21 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
-from course_utils import _ROOM_OF
-from course_utils.files import NOTEBOOKS, ROOT, SOLUTIONS
+from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS
 
 EVERYTHING = re.compile(
     r"(data|\.ci|tools/(setup|test|report|affected))\b|requirements\.txt|pyproject\.toml|Makefile"
-    r"|tests/(conftest\.py|sanitise\.cfg)|course_utils/(__init__|files)\.py"
+    r"|tests/(conftest\.py|sanitise\.cfg)|course_utils/(__init__|core/(files|doors))\.py"
 )
 EVERY_CHAPTER = (
-    "tests/test_chapters.py",
-    "tests/test_answers.py",
-    "tests/conditions/test_conditions.py",
+    "tests/pages/test_structure.py",
+    "tests/pages/test_answers.py",
+    "tests/pages/conditions/test_conditions.py",
 )
-DOOR = "course_utils/exercises.py"  # names every checker; a chapter needs its own only
+DOOR = "course_utils/lesson/exercises.py"  # names every checker; a chapter needs its own only
 
 
 class NothingToCompare(Exception):
@@ -68,7 +68,7 @@ def own_tests(stem: str) -> list[str]:
     for other in NOTEBOOKS.glob("*.ipynb"):
         if other.stem != stem:
             mine -= set(reached_from(_name(other)))
-    mine = {room for room in mine if "/checks/" not in room}
+    mine = {room for room in mine if not room.endswith("/exercises.py")}
     return [t for t in targets() if t.endswith(".py") and mine & reached_from(t)]
 
 
@@ -93,7 +93,7 @@ def reached_from(path: str) -> frozenset[str]:
 
 def _checkers(path: str) -> frozenset[str]:
     """The checkers of a notebook's exercises; all of them for a test."""
-    rooms = (ROOT / "course_utils" / "checks").glob("*.py")
+    rooms = (ROOT / "course_utils" / "chapters").glob("*/exercises.py")
     if path.endswith(".ipynb"):
         solutions = f"solutions/{Path(path).name}"
         return frozenset(_name(room) for room in rooms if solutions in room.read_text())
@@ -122,7 +122,7 @@ def _sources(path: Path) -> Iterator[str]:
             lines = "".join(cell["source"]).splitlines()
             yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
             if any("load_ext course_utils" in line for line in lines):
-                yield "import course_utils.rank_engine.magic"
+                yield "import course_utils.ranks.engine.magic"
 
 
 def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:
@@ -132,10 +132,11 @@ def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:
                 yield from _module(alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                name = alias.name
-                if node.module == "course_utils" and name in _ROOM_OF:
-                    name = _ROOM_OF[name]
-                yield from _module(f"{node.module}.{name}") or _module(node.module)
+                room = _rooms(node.module).get(alias.name, alias.name)
+                yield from _module(node.module)
+                yield from _module(f"{node.module}.{room}")
+                for behind in set(_rooms(f"{node.module}.{room}").values()):  # a door: all of it
+                    yield from _module(f"{node.module}.{room}.{behind}")
         elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _module(node.value.rstrip("."), whole=node.value.endswith("."))
             yield from _files_called().get(node.value.rsplit("/", 1)[-1], ())
@@ -148,7 +149,15 @@ def _in_quoted_code(text: str) -> Iterator[str]:
         with suppress(SyntaxError):
             yield from _named_in(ast.parse(f"from {module} import {names}"), strings=False)
     if "load_ext course_utils" in text:
-        yield from _module("course_utils.rank_engine.magic")
+        yield from _module("course_utils.ranks.engine.magic")
+
+
+def _rooms(package: str) -> dict[str, str]:
+    """Which module has which of the names that a package offers at its door."""
+    if not _module(f"{package}.__init__"):
+        return {}
+    rooms: dict[str, str] = getattr(import_module(package), "ROOMS", {})
+    return rooms
 
 
 def _module(name: str, whole: bool = False) -> list[str]:

@@ -7,8 +7,9 @@ import json
 import statistics
 import sys
 
-from course_utils import files, ranks
-from course_utils.measurement import quartiles
+from course_utils import ranks
+from course_utils.core import files
+from course_utils.core.measurement import quartiles
 
 CELLS = ("one-by-one", "send", "hook", "ways")
 MINE, TORCH = "buckets, sent by hooks", "torch's DDP"

@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("n", nargs="?", type=int, default=4, help="ranks")
     parser.add_argument("--times", type=int, default=50, help="warm cells to time")
     options = parser.parse_args()
-    from course_utils.machine import this_machine
+    from course_utils.core.machine import this_machine
 
     print(f"{this_machine().title}, {this_machine().versions}, {options.n} ranks")
     rows = {}

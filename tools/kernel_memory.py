@@ -15,8 +15,9 @@ import time
 
 import psutil
 
-from course_utils import files, notebooks
-from course_utils.machine import this_machine
+from course_utils.cli import notebooks
+from course_utils.core import files
+from course_utils.core.machine import this_machine
 
 EVERY_SECONDS = 0.25
 

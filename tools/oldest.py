@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from course_utils import files
-from course_utils.files import ROOT
+from course_utils.core import files
+from course_utils.core.files import ROOT
 from tools import report
 from tools.kit import choose
 

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from course_utils import exercises, files
+from course_utils.core import files
+from course_utils.lesson import exercises
 
 BUILD = files.ROOT / "build"
 JUNIT = {
@@ -171,7 +172,7 @@ def _exercises(cases: list[Case]) -> dict[str, bool]:
     """Whether everything that tests an exercise's check passed: solution, stub, wrong answers."""
     verified: dict[str, bool] = {}
     for case in cases:
-        if case.group == "tests.test_answers" and "[" in case.name:
+        if case.group == "tests.pages.test_answers" and "[" in case.name:
             exercise = case.name.partition("[")[2].rstrip("]").partition("-")[0]
             verified[exercise] = verified.get(exercise, True) and case.problem is None
     return verified

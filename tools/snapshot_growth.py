@@ -43,9 +43,9 @@ def repeated(content: dict[str, Any], events: int) -> dict[str, Any]:
 
 def measure(path: str) -> str:
     """One line of the table."""
-    from course_utils.snapshot import load
-    from course_utils.widgets.memory_timeline import MemoryTimeline
-    from course_utils.widgets.segments_map import SegmentsMap
+    from course_utils.memory.snapshots.snapshot import load
+    from course_utils.memory.views.segments_map import SegmentsMap
+    from course_utils.memory.views.timeline_widget import MemoryTimeline
 
     start = time.perf_counter()
     snapshot = load(path)
@@ -74,7 +74,7 @@ def median_seconds(view: Any, what: str, value: Callable[[int], Any]) -> float:
 
 
 def main(source: str, *sizes: str) -> None:
-    from course_utils import safe_pickle
+    from course_utils.memory.snapshots import safe_pickle
 
     content = safe_pickle.read(Path(source).read_bytes())
     for size in sizes or ("10_000", "100_000", "1_000_000"):

@@ -13,11 +13,12 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_utils import files
-from course_utils.journal import JOURNAL
+from course_utils.core import files
+from course_utils.core.running import JOURNAL
 from tools import affected, report
 
 BUILD = files.ROOT / "build"
+CONDITIONS = "tests/pages/conditions"
 MOST_AGAIN = 4  # more than that is no accident
 LIBRARY = "The library, the structure of the chapters, the exercises"
 CHAPTERS = (
@@ -36,7 +37,7 @@ class Selection:
 
 def everything() -> Selection:
     """The whole course."""
-    return Selection(["tests", "--ignore", "tests/conditions"], ["notebooks", "tests/conditions"])
+    return Selection(["tests", "--ignore", CONDITIONS], ["notebooks", CONDITIONS])
 
 
 def one_chapter(name: str) -> Selection:
@@ -57,7 +58,7 @@ def what_changed(since: str) -> Selection:
 
 def _selection(paths: list[str]) -> Selection:
     there = [path for path in dict.fromkeys(paths) if (files.ROOT / path).exists()]
-    in_chapters = [p for p in there if p.startswith(("notebooks/", "tests/conditions/"))]
+    in_chapters = [p for p in there if p.startswith(("notebooks/", CONDITIONS))]
     library = [path for path in there if path not in in_chapters]
     stems = sorted({Path(path).stem for path in in_chapters if path.endswith(".ipynb")})
     return Selection(library, in_chapters, stems)
@@ -94,7 +95,7 @@ def run(chosen: Selection, extra: list[str]) -> bool:
         old.unlink(missing_ok=True)
     common = ["pytest", "-n", os.environ.get("WORKERS", "2"), *extra]
     if chosen.stems:
-        common += ["-p", "tests.only_chapters", "--only-chapters", ",".join(chosen.stems)]
+        common += ["-p", "tests.support.only_chapters", "--only-chapters", ",".join(chosen.stems)]
     passed = []
     if chosen.library:
         junit = f"--junitxml={report.JUNIT['library']}"
@@ -102,7 +103,7 @@ def run(chosen: Selection, extra: list[str]) -> bool:
     if chosen.chapters:
         junit = f"--junitxml={report.JUNIT['chapters']}"
         compare = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope")
-        order = ("--no-loadscope-reorder", "-p", "tests.timed_last")
+        order = ("--no-loadscope-reorder", "-p", "tests.support.timed_last")
         settings = {
             "COURSE_STRICT": "1",
             "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),

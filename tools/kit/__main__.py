@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from course_utils.files import ROOT
+from course_utils.core.files import ROOT
 from tools.kit import choose
 from tools.kit.choose import KitError
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from course_utils.files import ROOT
+from course_utils.core.files import ROOT
 
 # What a machine made for deep learning has. What these need themselves, it has too.
 USUAL = ("torch", "torchvision", "numpy", "matplotlib", "scipy", "pandas")

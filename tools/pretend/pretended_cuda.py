@@ -177,16 +177,16 @@ def _change_history(torch: Any) -> None:
     watching: dict[str, Any] = {}
 
     def record_history(enabled: Any = "all", *_args: Any, **_kwargs: Any) -> None:
-        from course_utils import memory
+        from course_utils.memory import counting
 
         if enabled and "count" not in watching:
-            watching["count"] = memory.count(device="cuda", frames=True)
+            watching["count"] = counting.count(device="cuda", frames=True)
             watching["count"].__enter__()
         elif not enabled and "count" in watching:
             watching.pop("count").__exit__(None, None, None)
 
     def snapshot(device: Any = None, *_args: Any, **_kwargs: Any) -> Any:
-        from course_utils import made_snapshots
+        from course_utils.chapters.memory_snapshots import made_snapshots
 
         count = watching.get("count")
         found = made_snapshots.of_storages(list(count.storages) if count else [])

@@ -13,11 +13,11 @@ from typing import Any
 
 CHANGED = {
     "torch": "change_torch",
-    "course_utils.timing": "hurry",
-    "course_utils.claims": "let_claims_fail",
-    "course_utils.collectives": "call_once",
-    "course_utils.real_steps": "step_once",
-    "course_utils.recording": "take_few_cases",
+    "course_utils.core.timing": "hurry",
+    "course_utils.core.claims": "let_claims_fail",
+    "course_utils.chapters.collectives.by_hand": "call_once",
+    "course_utils.chapters.data_parallelism.real_steps": "step_once",
+    "course_utils.core.recording": "take_few_cases",
 }
 
 

@@ -1,0 +1,201 @@
+"""Checkers for chapter 11, "Collectives"."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_utils.chapters.collectives.by_hand import Net
+from course_utils.chapters.collectives.costs import Link, ring_seconds, tree_seconds
+from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
+from course_utils.lesson.exercises import Exercise, Wrong
+
+DRAWN_NUMBERS = 16
+SOLUTION = "notebooks/solutions/11_collectives.ipynb"
+RANKS = (2, 3, 4, 7)
+
+
+def check_all_gather(all_gather: Callable[[torch.Tensor, Net], Any]) -> str:
+    """On 2, 3, 4 and 7 ranks: the list, in order, on each; no rank sends more than n−1 times x."""
+    for n in RANKS:
+        inputs = torch.randint(1000, (n, random.randint(1, 5))).float()
+
+        def gather(net: SimulatedNet, inputs: torch.Tensor = inputs) -> Any:
+            return all_gather(inputs[net.rank].clone(), net)
+
+        found, nets = _run(n, gather)
+        for rank, parts in enumerate(found):
+            _require_list(rank, n, parts)
+            for source, part in enumerate(parts):
+                if not torch.equal(torch.as_tensor(part), inputs[source]):
+                    wrong = f"has {part} in place {source}, want {inputs[source]}"
+                    picture = _beside(inputs, found, [list(inputs)] * n)
+                    raise Wrong(f"{n} ranks: rank {rank} {wrong}", picture)
+        most, allowed = max(net.sent_bytes for net in nets), (n - 1) * inputs[0].nbytes
+        if most > allowed:
+            raise Wrong(f"{n} ranks: a rank sends {most} bytes, want at most {allowed}")
+    return "2, 3, 4 and 7 ranks with random tensors: right, and no rank sends more than n−1 tensors"
+
+
+def _require_list(rank: int, n: int, parts: Any) -> None:
+    if not isinstance(parts, list | tuple) or len(parts) != n:
+        length = len(parts) if hasattr(parts, "__len__") else type(parts).__name__
+        raise Wrong(f"{n} ranks: rank {rank} returns {length}, want a list of {n} tensors")
+
+
+def check_ring(ring_all_reduce: Callable[[torch.Tensor, Net], None]) -> str:
+    """The sum, the steps and the bytes of each rank, for lengths that n divides and others."""
+    for n in RANKS:
+        for length in (n, 5 * n, random.randint(n, 40), n - 1):
+            inputs = torch.randint(1000, (n, length)).float()
+            left = inputs.clone()
+
+            def reduce(net: SimulatedNet, left: torch.Tensor = left) -> None:
+                ring_all_reduce(left[net.rank], net)
+
+            _, nets = _run(n, reduce)
+            case = f"{n} ranks, {length} numbers: "
+            _require_sum(case, inputs, left)
+            _require_ring(case, nets, length)
+    return "2, 3, 4 and 7 ranks, lengths that divide and don't: sums, 2(n−1) steps, bytes of a ring"
+
+
+def _require_sum(case: str, inputs: torch.Tensor, found: torch.Tensor) -> None:
+    want = inputs.sum(0)
+    for rank, x in enumerate(found):
+        if not torch.equal(x, want):
+            place = int(torch.nonzero(x != want)[0])
+            values = f"{x[place]:g} in place {place}, want {want[place]:g}"
+            picture = _beside(inputs, list(found), [want] * len(inputs))
+            raise Wrong(f"{case}rank {rank} has {values}", picture)
+
+
+def _beside(inputs: torch.Tensor, found: list[Any], want: list[Any]) -> Any:
+    """What the ranks hold and what they should, drawn where it is few enough to be read."""
+    from course_utils.chapters.collectives.rank_blocks import draw_holdings
+
+    if inputs.numel() > DRAWN_NUMBERS:
+        return None
+    before = list(inputs)
+    moves = {"yours": (before, found), "wanted": (before, want)}
+    return lambda: draw_holdings("Before and after: a row is a rank, white is new", moves)
+
+
+def _require_ring(case: str, nets: list[SimulatedNet], length: int) -> None:
+    n, largest = len(nets), 4 * math.ceil(length / len(nets))
+    for net in nets:
+        if net.steps != 2 * (n - 1):
+            raise Wrong(f"{case}rank {net.rank} takes {net.steps} steps, want {2 * (n - 1)}")
+        if net.sent_bytes > 2 * (n - 1) * largest:
+            allowed = f"{2 * (n - 1)} chunks of at most {largest} bytes"
+            raise Wrong(f"{case}rank {net.rank} sends {net.sent_bytes} bytes, want {allowed}")
+    total, want = sum(net.sent_bytes for net in nets), 2 * (n - 1) * length * 4
+    if total != want:
+        raise Wrong(f"{case}all ranks together send {total} bytes, want {want}")
+
+
+class _SendAndReceive:
+    """A net on which nothing can be sent and received at once."""
+
+    def __init__(self, net: SimulatedNet) -> None:
+        self.rank, self.n, self.send, self.receive = net.rank, net.n, net.send, net.receive
+
+
+def check_shift(shift: Callable[[torch.Tensor, Any], torch.Tensor]) -> str:
+    """The left neighbour's tensor on each rank, in 2 steps and with one message from each."""
+    for n in (*RANKS, 8):
+        inputs = torch.randint(1000, (n, 3)).float()
+
+        def pass_on(net: SimulatedNet, inputs: torch.Tensor = inputs) -> torch.Tensor:
+            return shift(inputs[net.rank].clone(), _SendAndReceive(net))
+
+        found, nets = _run(n, pass_on)
+        for rank, got in enumerate(found):
+            want = inputs[(rank - 1) % n]
+            if not isinstance(got, torch.Tensor) or not torch.equal(got, want):
+                raise Wrong(f"{n} ranks: rank {rank} returns {got}, want {want}")
+        if any(net.sent_bytes != inputs[0].nbytes for net in nets):
+            sent = [net.sent_bytes for net in nets]
+            raise Wrong(f"{n} ranks send {sent} bytes, want {inputs[0].nbytes} from each")
+    return "2, 3, 4, 7 and 8 ranks: everyone gets its left neighbour's tensor, and nobody waits"
+
+
+def check_choose(choose: Callable[[float, float, int, int], str]) -> str:
+    """Random links, ranks and sizes, small and large, where one is at least 5% quicker."""
+    done = {"ring": 0, "tree": 0}
+    while sum(done.values()) < 200:
+        alpha, beta = 10 ** random.uniform(-6, -4), 10 ** random.uniform(-11, -9)
+        n, n_bytes = random.choice([2, 3, 8, 100, 4096]), int(10 ** random.uniform(2, 10))
+        ring, tree = (way(Link(alpha, beta), n, n_bytes) for way in (ring_seconds, tree_seconds))
+        if abs(ring / tree - 1) < 0.05:
+            continue
+        want = "ring" if ring < tree else "tree"
+        got = choose(alpha, beta, n, n_bytes)
+        if got != want:
+            case = (
+                f"α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/byte, n = {n}, {n_bytes} bytes"
+            )
+            times = f"ring {ring * 1e3:.3g} ms, tree {tree * 1e3:.3g} ms"
+            raise Wrong(f"{case}: you say {got!r}, want {want!r} ({times})")
+        done[want] += 1
+    return f"200 random cases, {done['ring']} of them for the ring"
+
+
+def _run(n: int, work: Callable[[SimulatedNet], Any]) -> tuple[list[Any], list[SimulatedNet]]:
+    try:
+        return simulate(n, work)
+    except Deadlock as stuck:
+        raise Wrong(f"{n} ranks: {stuck}") from None
+
+
+EXERCISES = (
+    Exercise(
+        "collectives.all_gather",
+        "write all_gather(x, net): the list of all ranks' tensors, in order.",
+        check_all_gather,
+        (
+            "Pass things on round a ring: in each of n−1 steps, send to (rank + 1) % n what you "
+            "got last, and receive from (rank − 1) % n.",
+            "After s steps you receive the tensor of rank (rank − 1 − s) % n. "
+            "net.exchange(x, to, into, source) does both sides at once.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "collectives.ring",
+        "write ring_all_reduce(x, net): in place, 2(n−1) steps, one of n chunks in each.",
+        check_ring,
+        (
+            "Step through the widget with 3 ranks: which chunk does rank r send in step s, and "
+            "which one does it receive?",
+            "reduce_scatter: send chunk (rank − s) % n, and add what comes to chunk "
+            "(rank − s − 1) % n. The chunk received has the size of the one it is added to.",
+            "all_gather: send chunk (rank + 1 − s) % n, receive chunk (rank − s) % n in its place.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "collectives.shift",
+        "write shift(x, net): returns the left neighbour's tensor; send and receive only.",
+        check_shift,
+        (
+            "If one rank receives first, it frees its left neighbour, which then can receive, …",
+            "Even ranks send first, odd ranks receive first. Where n is odd, two even ranks are "
+            "neighbours: does it still end?",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "collectives.choose",
+        'write choose(alpha, beta, n, n_bytes): "ring" or "tree", whichever is quicker.',
+        check_choose,
+        (
+            "The table of section 3 has the steps. In each, a tree's busiest rank moves the whole "
+            "tensor, there or back; a ring's sends one of n chunks.",
+            "A ring's step sends n_bytes/n, a tree's n_bytes. ⌈log₂ n⌉ is math.ceil(math.log2(n)).",
+        ),
+        SOLUTION,
+    ),
+)

@@ -1,0 +1,87 @@
+"""Who holds what: the blocks of every rank before and after a collective, drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Held = Sequence[Any]  # by rank: a tensor or a list of them; None where it holds nothing
+PALETTE = ("#CFE8FC", "#FCE3B6", "#D5F0DD", "#F3D6E8", "#E3DDF6", "#F7F2B8", "#E0E0E0", "#FAD9D0")
+NEW = "#FFFFFF"  # what no rank held before: a sum
+
+
+@styled
+def draw_holdings(
+    title: str, moves: Mapping[str, tuple[Held, Held]], letters: bool = False
+) -> Picture:
+    """For each name what the ranks held before and after, a row a rank, a cell a number.
+
+    What a rank held before has the colour of that rank, wherever it is later; what is new (a sum)
+    is white. With `letters`, a number above 64 is shown as the letter with that code.
+    """
+    ranks = max(len(before) for before, _ in moves.values())
+    rows = -(-len(moves) // 2)
+    figure = new_figure(title, 0.6 + rows * (0.55 + 0.34 * ranks))
+    panels = figure.subplots(rows, 2, squeeze=False).ravel()
+    for axes in panels:
+        axes.set_axis_off()
+    for axes, (name, (before, after)) in zip(panels, moves.items(), strict=False):
+        _move(axes, name, *(_texts(held, letters) for held in (before, after)))
+    return render(figure, title)
+
+
+def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str]]) -> None:
+    width = max(map(len, before))
+    owners: dict[str, set[int]] = {}
+    for rank, row in enumerate(before):
+        _row(axes, row, (0, rank), [rank] * len(row))
+        for text in row:
+            owners.setdefault(text, set()).add(rank)
+    for rank, row in enumerate(after):
+        from_one = [owners.get(text, set()) for text in row]
+        _row(axes, row, (width + 1.2, rank), [min(o) if len(o) == 1 else None for o in from_one])
+    axes.annotate(
+        "", (width + 1.05, -len(before) / 2), (width + 0.15, -len(before) / 2),
+        arrowprops={"arrowstyle": "->", "color": INK},
+    )  # fmt: skip
+    for rank in range(len(before)):
+        axes.text(-0.15, -rank - 0.5, str(rank), ha="right", va="center", fontsize=9)
+    axes.set_xlim(-0.6, max(8.4, width + 1.4 + max(map(len, after))))
+    axes.set_ylim(-len(before) - 0.1, 0.1)
+    axes.set_title(name, loc="left", fontsize=11)
+
+
+def _row(
+    axes: "Axes", row: list[str], corner: tuple[float, int], owners: Sequence[int | None]
+) -> None:
+    """Blocks of one rank from (left, rank) on, in the colours of those who held them before."""
+    from matplotlib.patches import Rectangle
+
+    left, rank = corner
+    for place, (text, owner) in enumerate(zip(row, owners, strict=True)):
+        colour = NEW if owner is None or not text else PALETTE[owner % len(PALETTE)]
+        edge = "#999999" if text else "#E3E3E3"
+        where = (left + place + 0.04, -rank - 0.96)
+        axes.add_patch(Rectangle(where, 0.92, 0.92, facecolor=colour, edgecolor=edge))
+        middle = (left + place + 0.5, -rank - 0.5)
+        axes.text(*middle, text, ha="center", va="center", fontsize=9)
+
+
+def _texts(held: Held, letters: bool) -> list[list[str]]:
+    numbers = [_numbers(one) for one in held]
+    width = max(map(len, numbers))
+    shown = [[chr(int(x)) if letters and 64 < x < 91 else f"{x:g}" for x in row] for row in numbers]
+    return [row or [""] * width for row in shown]
+
+
+def _numbers(held: Any) -> list[float]:
+    """The numbers in a tensor, or in a list of tensors, one after the other."""
+    if held is None:
+        return []
+    if isinstance(held, list | tuple):
+        return [number for one in held for number in _numbers(one)]
+    found = held.tolist() if hasattr(held, "tolist") else held
+    return _numbers(found) if isinstance(found, list) else [found]

@@ -1,0 +1,106 @@
+"""A widget: the ring all_reduce, step by step, with the chunks that each rank really holds."""
+
+from typing import Any
+
+import ipywidgets as widgets
+
+from course_utils.chapters.collectives.by_hand import ring_all_reduce
+from course_utils.chapters.collectives.rank_blocks import PALETTE
+from course_utils.chapters.collectives.simulated_ranks import SimulatedNet, simulate
+from course_utils.figures.still import Still
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
+
+Moment = list[list[int]]  # by rank: the value of each chunk
+
+
+def ring_moments(n: int) -> list[Moment]:
+    """The chunks of `n` ranks before each of the 2(n−1) steps of a ring, and at the end.
+
+    Rank r begins with 10^r in each chunk, so the digits of a chunk say whose parts are in it.
+    """
+    import torch
+
+    seen: dict[tuple[int, int], list[int]] = {}
+    held: dict[int, Any] = {}
+
+    def look(net: SimulatedNet) -> None:
+        seen[net.steps, net.rank] = held[net.rank].tolist()
+
+    def work(net: SimulatedNet) -> None:
+        held[net.rank] = torch.full((n,), 10**net.rank)
+        ring_all_reduce(held[net.rank], net)
+        look(net)
+
+    simulate(n, work, look)
+    return [[seen[step, rank] for rank in range(n)] for step in range(2 * (n - 1) + 1)]
+
+
+def ring_steps(n: int = 4, step: int = 3) -> Still:
+    """Sliders for the number of ranks and the step, over the chunks of every rank."""
+    style, layout = {"description_width": "110px"}, widgets.Layout(width="420px")
+    ranks = widgets.IntSlider(n, 2, 6, description="ranks", style=style, layout=layout)
+    at = widgets.IntSlider(
+        step, 0, 2 * (n - 1), description="steps done", style=style, layout=layout
+    )
+    picture = widgets.Image(format="png", layout=widgets.Layout(max_width="800px"))
+    reading = widgets.HTML()
+
+    def update(_change: Any = None) -> None:
+        at.max = 2 * (ranks.value - 1)
+        moments = ring_moments(ranks.value)
+        picture.value = draw_moment(moments, at.value).png
+        reading.value = explain(ranks.value, at.value)
+
+    for control in (ranks, at):
+        control.observe(update, "value")
+    update()
+    alt = "The chunks of each rank, step by step: sums grow along the ring, then travel round it"
+    return Still([ranks, at, picture, reading], picture, alt)
+
+
+def explain(n: int, step: int) -> str:
+    """What happens next, and what was sent so far, as HTML."""
+    if step == 2 * (n - 1):
+        doing = "done: every chunk of every rank is the sum"
+    elif step < n - 1:
+        doing = "next: each rank sends the chunk with the arrow to its right, which <b>adds</b> it"
+    else:
+        doing = "next: each rank sends a finished chunk to its right, which <b>keeps</b> it"
+    return f"{doing} · sent by each rank so far: <b>{step}</b> chunks of 1/{n}"
+
+
+@styled
+def draw_moment(moments: list[Moment], step: int) -> Picture:
+    """A grid of ranks and chunks after `step` steps; arrows show what is sent next."""
+    from matplotlib.patches import Rectangle
+
+    n, phase = len(moments[0]), "reduce_scatter" if step < len(moments[0]) - 1 else "all_gather"
+    if step == 2 * (n - 1):
+        phase = "done"
+    figure = new_figure(f"Step {step} of {2 * (n - 1)} · {phase}", 0.9 + 0.62 * n)
+    axes = figure.subplots()
+    axes.set_axis_off()
+    for rank, row in enumerate(moments[step]):
+        axes.text(-0.1, -rank - 0.5, f"rank {rank}", ha="right", va="center")
+        for place, value in enumerate(row):
+            parts = str(value).count("1")
+            colour = PALETTE[2] if parts == n else PALETTE[0] if parts > 1 else "#FFFFFF"
+            corner = (place + 0.03, -rank - 0.93)
+            axes.add_patch(Rectangle(corner, 0.94, 0.86, facecolor=colour, edgecolor="#999999"))
+            axes.text(place + 0.5, -rank - 0.42, f"{value:0{n}d}", ha="center", va="center")
+            if step < 2 * (n - 1) and place == _sent(n, rank, step):
+                note = f"↓ to rank {(rank + 1) % n}"
+                axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
+                          color=INK)  # fmt: skip
+    for place in range(n):
+        axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
+    axes.set_xlim(-0.9, max(n, 4) + 0.1)
+    axes.set_ylim(-n - 0.05, 0.45)
+    return render(figure, f"The ring after {step} steps")
+
+
+def _sent(n: int, rank: int, step: int) -> int:
+    """The chunk that a rank sends in its next step."""
+    if step < n - 1:
+        return (rank - step) % n
+    return (rank + 1 - (step - (n - 1))) % n

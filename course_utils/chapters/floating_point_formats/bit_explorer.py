@@ -1,0 +1,202 @@
+"""A widget: the bits of a number to click, in any format, and what they mean."""
+
+import base64
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from course_utils.chapters.floating_point_formats import formats
+from course_utils.chapters.floating_point_formats.exact_numbers import (
+    Number,
+    decimal,
+    fraction,
+    nearest,
+    parse,
+)
+from course_utils.chapters.floating_point_formats.formats import Format
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
+
+HERE = Path(__file__).parent
+FIELD_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9")
+
+
+class BitExplorer(anywidget.AnyWidget):
+    """Bits to click or to flip from the keyboard, a box to type in, and what the number is.
+
+    The page sends requests (`action`); every number is computed here, exactly, and goes back as
+    text (`state`). A page without a kernel shows a picture of the first state.
+    """
+
+    _esm = HERE / "bit_explorer.js"
+    _css = HERE / "bit_explorer.css"
+    action = traitlets.Dict().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, value: str = "0.1", fmt: Format = formats.FP16, *own: Format) -> None:
+        super().__init__()
+        self.formats = {f.name: f for f in (*formats.ALL, *own, fmt)}
+        self.fmt, self.other = fmt, formats.BF16
+        self.do_type(value)
+        self._tell("")
+        self.observe(self._act, "action")
+
+    def do_type(self, text: str) -> None:
+        """Takes what was typed, exactly, and rounds it to the format."""
+        self._take(self.fmt, parse(text))
+
+    def do_flip(self, place: int) -> None:
+        """Flips a bit, counted from the left."""
+        self.code ^= 1 << (self.fmt.k - 1 - place)
+        self.typed = exactly(float(self.fmt.decode(self.code)))
+
+    def do_step(self, direction: int) -> None:
+        """Goes to the next larger or smaller number of the format."""
+        move = self.fmt.next_up if direction > 0 else self.fmt.next_down
+        there = float(move(self.value))
+        if math.isinf(there) and not self.fmt.has_infinity:
+            raise ValueError(f"{self.fmt.name} has no number beyond {self.value:g}")
+        self._take(self.fmt, exactly(there))
+
+    def do_half(self, direction: int) -> None:
+        """Goes half an ulp away: to the middle, where rounding must decide."""
+        if not math.isfinite(self.value):
+            raise ValueError("half an ulp needs a finite number")
+        half = Fraction(float(self.fmt.ulp(self.value))) / 2
+        self._take(self.fmt, Fraction(self.value) + direction * half)
+
+    def do_choose(self, name: str) -> None:
+        """Shows the number that was typed in another format."""
+        self._take(self.formats[name], self.typed)
+
+    def do_compare(self, name: str) -> None:
+        """Chooses the format in the last row."""
+        self.other = self.formats[name]
+
+    @property
+    def value(self) -> float:
+        """What the bits stand for."""
+        return float(self.fmt.decode(self.code))
+
+    def _take(self, fmt: Format, number: Number) -> None:
+        ends = not (fmt.has_infinity or fmt.has_nan)
+        rounded = nearest(fmt, number, "saturate" if ends else "inf_or_nan")
+        self.code, self.fmt, self.typed = int(fmt.encode(rounded)), fmt, number
+
+    def _act(self, change: Any) -> None:
+        request = change["new"]
+        try:
+            getattr(self, f"do_{request['do']}")(request["with"])
+            self._tell("")
+        except ValueError as problem:
+            self._tell(str(problem))
+
+    def _tell(self, problem: str) -> None:
+        fields = split(self.fmt, self.code)
+        self.state = {
+            "bits": "".join(fields),
+            "fields": [len(part) for part in fields],
+            "format": self.fmt.name,
+            "other": self.other.name,
+            "formats": list(self.formats),
+            "rows": describe(self.fmt, self.value, self.typed, self.other),
+            "line": number_line(self.fmt, self.value, self.typed),
+            "problem": problem,
+        }
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        picture = still(self.fmt, split(self.fmt, self.code), self.state["rows"])
+        data["image/png"] = base64.b64encode(picture.png).decode()
+        data["text/plain"] = f"[widget] {picture.alt}"
+        return data, metadata
+
+
+def exactly(number: float) -> Number:
+    """A float as a Fraction; what no Fraction is (NaN, infinities, −0) stays a float."""
+    plain = math.isfinite(number) and not (number == 0 and math.copysign(1, number) < 0)
+    return Fraction(number) if plain else number
+
+
+def split(fmt: Format, code: int) -> tuple[str, str, str]:
+    """The bits of a code as sign, exponent, significand."""
+    text = f"{code:0{fmt.k}b}"
+    sign = fmt.info.signBits
+    exponent = 0 if fmt.info.is_all_subnormal else fmt.info.expBits
+    return text[:sign], text[sign : sign + exponent], text[sign + exponent :]
+
+
+def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[list[str]]:
+    """What is to be said of a number: rows of a label and a text."""
+    exact = exactly(value)
+    rows = [["value", decimal(exact)], ["as a fraction", fraction(exact)]]
+    if isinstance(typed, Fraction) and math.isfinite(value):
+        error, ulp = Fraction(value) - typed, Fraction(float(fmt.ulp(value)))
+        rows += [["typed", decimal(typed)], ["error", _error(error, ulp)]]
+    rows.append(["ulp", decimal(exactly(float(fmt.ulp(value))))])
+    if math.isfinite(value):
+        low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
+        rows.append(["neighbours", f"{decimal(exactly(low))}  and  {decimal(exactly(high))}"])
+    return [*rows, [f"in {other.name}", _elsewhere(value, other)]]
+
+
+def _error(error: Fraction, ulp: Fraction) -> str:
+    return "none" if error == 0 else f"{decimal(error)}  ({float(error / ulp):.3g} ulp)"
+
+
+def _elsewhere(value: float, other: Format) -> str:
+    try:
+        there = float(other.round(value))
+    except ValueError as problem:
+        return str(problem)
+    if math.isnan(there) or math.isinf(there) or there == value:
+        return str(there) if there != value else f"{decimal(exactly(there))}, nothing lost"
+    lost = Fraction(there) - Fraction(value)
+    return f"{decimal(exactly(there))}, off by {decimal(lost)}"
+
+
+def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]]:
+    """Marks between the two neighbours: where each is from 0 to 1, its kind and its label."""
+    if not math.isfinite(value):
+        return []
+    low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
+    if math.isinf(low) or math.isinf(high):
+        return []
+    start, width = Fraction(low), Fraction(high) - Fraction(low)
+    marks = [(Fraction(low), "number"), (Fraction(value), "here"), (Fraction(high), "number")]
+    if isinstance(typed, Fraction) and typed != Fraction(value):
+        marks.append((typed, "typed"))
+    return [
+        {
+            "at": float((x - start) / width),
+            "kind": kind,
+            "label": "typed" if kind == "typed" else f"{float(x):.9g}",
+        }
+        for x, kind in marks
+        if 0 <= x - start <= width
+    ]
+
+
+@styled
+def still(fmt: Format, fields: tuple[str, str, str], rows: list[list[str]]) -> Picture:
+    """The bits and the rows as a picture, for pages that run nothing."""
+    title = f"{dict(rows)['value']} in {fmt.name}"
+    figure = new_figure(title, 1.6 + 0.3 * len(rows))
+    axes = figure.subplots()
+    axes.set_axis_off()
+    bits = "".join(fields)
+    colours = [c for part, c in zip(fields, FIELD_COLOURS, strict=True) for _ in part]
+    for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
+        axes.text(
+            (place + 0.5) / max(len(bits), 20), 1, bit, color=INK, family="monospace", va="top",
+            ha="center", fontsize=14 if len(bits) < 33 else 9,
+            bbox={"facecolor": colour, "edgecolor": "white", "pad": 2.5},
+        )  # fmt: skip
+    for number, (label, text) in enumerate(rows):
+        height = 1 - (number + 1.6) / (len(rows) + 1.6)
+        axes.text(0, height, label, color="#555555", fontsize=11)
+        axes.text(0.2, height, text, fontsize=11)
+    return render(figure, f"{title}: {' | '.join(filter(None, fields))}")

@@ -1,0 +1,98 @@
+"""Exact numbers: reading what somebody types, writing what a format holds, rounding once."""
+
+import math
+import re
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from course_utils.chapters.floating_point_formats.formats import Format
+
+LONGEST, LARGEST_EXPONENT = 120, 400
+ALL_DIGITS, DIGITS = 120, 40
+EXAMPLES = "a number such as 0.1, -3e-5, 1/3, 0x1.8p3, nan or -inf"
+Number = Fraction | float  # a float only where a Fraction can't: NaN, infinities, −0
+
+
+def parse(text: str) -> Number:
+    """What was typed, exactly: `0.1` is one tenth, not the float64 next to it.
+
+    Errors: ValueError, with what is allowed, for text that isn't a number or is out of reach.
+    """
+    text = text.strip().replace("−", "-").replace("_", "")
+    if not text or len(text) > LONGEST:
+        raise ValueError(f"type {EXAMPLES}, in at most {LONGEST} characters")
+    if re.fullmatch(r"[-+]?(nan|inf(inity)?)", text, re.IGNORECASE):
+        return float(text)
+    if re.fullmatch(r"[-+]?0x[\da-f]*\.?[\da-f]*(p[-+]?\d+)?", text, re.IGNORECASE):
+        return _from_hex(text)
+    exponent = re.search(r"e([-+]?\d+)$", text, re.IGNORECASE)
+    if exponent and abs(int(exponent[1])) > LARGEST_EXPONENT:
+        raise ValueError(f"exponents go from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT} here")
+    try:
+        number = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{text!r} is no number: type {EXAMPLES}") from None
+    return -0.0 if number == 0 and text.startswith("-") else number
+
+
+def _from_hex(text: str) -> Number:
+    try:
+        number = float.fromhex(text)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no float64 in hexadecimal: 0x1.8p3 is 12") from None
+    return number if number == 0 and math.copysign(1, number) < 0 else Fraction(number)
+
+
+def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
+    """The value of the format for an exact number: rounded once, to nearest, ties to even.
+
+    Through float64 by rounding to odd, which keeps a later rounding right (Boldo and
+    Melquiond 2008). Errors: those of `Format.round`.
+    """
+    if isinstance(number, float):
+        return float(fmt.round(number, overflow=overflow))
+    try:
+        close = float(number)
+    except OverflowError:
+        close = math.copysign(math.inf, number)
+    inexact = math.isfinite(close) and Fraction(close) != number
+    if fmt.k < 64 and inexact and not _is_odd(close):
+        close = math.nextafter(close, math.inf if number > Fraction(close) else -math.inf)
+    return float(fmt.round(close, overflow=overflow))
+
+
+def _is_odd(number: float) -> bool:
+    return int(Fraction(number) / Fraction(math.ulp(number))) % 2 == 1
+
+
+def decimal(number: Number) -> str:
+    """All decimal digits where they end within ALL_DIGITS, else the first DIGITS and `…`."""
+    if isinstance(number, float):
+        return str(number)
+    context = Context(prec=2000)
+    digits = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    whole = Context(prec=ALL_DIGITS).plus(digits)
+    exact = Fraction(whole) == number
+    shown = (whole if exact else Context(prec=DIGITS).plus(digits)).normalize(context)
+    return (f"{shown:f}" if _short(shown) else f"{shown:g}") + ("" if exact else "…")
+
+
+def _short(number: Decimal) -> bool:
+    return number == 0 or -12 <= number.adjusted() <= 20
+
+
+def fraction(number: Number) -> str:
+    """`3/2`, with a power of two below the line as `2^k` where it is long."""
+    if isinstance(number, float):
+        return str(number)
+    top, bottom = number.numerator, number.denominator
+    if bottom == 1:
+        return str(top) if abs(top) < 10**20 else _power(top)
+    power = bottom.bit_length() - 1
+    below = f"2^{power}" if bottom == 1 << power and power > 10 else str(bottom)
+    return f"{top}/{below}"
+
+
+def _power(whole: int) -> str:
+    zeros = (whole & -whole).bit_length() - 1
+    return f"{whole >> zeros} · 2^{zeros}"

@@ -1,0 +1,199 @@
+"""Checkers for chapter 6, "Floating-point formats"."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from course_utils.chapters.floating_point_formats import summation
+from course_utils.chapters.floating_point_formats.formats import (
+    BF16,
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    FP16,
+    Format,
+    make,
+)
+from course_utils.chapters.floating_point_formats.quantizer import quantize
+from course_utils.lesson.exercises import Exercise, Wrong
+
+DRAWN_NUMBERS = 301
+SOLUTION = "notebooks/solutions/06_floating_point_formats.ipynb"
+
+
+def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch.Tensor]) -> str:
+    """Bit by bit beside the course's own, on random numbers, midpoints, subnormals, overflows."""
+    for fmt in (BF16, FP16, E4M3, E5M2, E2M3, E3M2, E2M1, make(10, random.randint(3, 7))):
+        x = _trials(fmt)
+        got = my_quantize(x.clone(), fmt.precision, fmt.lowest_exponent, fmt.max)
+        if not isinstance(got, torch.Tensor) or got.shape != x.shape:
+            raise Wrong(f"want a tensor of shape {tuple(x.shape)}, got {type(got).__name__}")
+        want = quantize(x, fmt)
+        differs = (got != want).nonzero()
+        if len(differs):
+            i = int(differs[0])
+            kind = _kind(fmt, float(x[i]))
+            raise Wrong(
+                f"in {fmt.name}, {kind} {x[i]:.9g} became {got[i]:.9g}, want {want[i]:.9g} "
+                f"({len(differs)} of {len(x)} differ)",
+                _drawn(my_quantize, fmt, float(x[i])),
+            )
+    return "eight formats: random numbers, midpoints, subnormals and overflows, all equal"
+
+
+def _drawn(my_quantize: Callable[..., torch.Tensor], fmt: Format, middle: float) -> Any:
+    """The steps around a number that differs, the learner's beside the format's, where finite."""
+    from course_utils.core.series import Series
+    from course_utils.figures.compare import compare_lines
+
+    reach = 3 * float(fmt.ulp(min(abs(middle), fmt.max)))
+    x = torch.linspace(middle - reach, middle + reach, DRAWN_NUMBERS)
+    got = my_quantize(x.clone(), fmt.precision, fmt.lowest_exponent, fmt.max)
+    if not got.isfinite().all():
+        return None
+    lines = [
+        (name, Series.exact(dict(zip(x.tolist(), y.tolist(), strict=True))))
+        for name, y in (("wanted", quantize(x, fmt)), ("yours", got))
+    ]
+    title = f"{fmt.name} around {middle:.4g}: your steps and the format's"
+    return lambda: compare_lines(title, lines, x_label="number", y_label="rounded")
+
+
+def _trials(fmt: Format) -> torch.Tensor:
+    spread = torch.randn(2000) * 2.0 ** torch.randint(-8, 8, (2000,)) * min(fmt.max, 100) / 100
+    tiny = torch.randn(500) * 2 * fmt.min_subnormal
+    low = fmt.round(spread.numpy(), overflow="saturate")
+    middles = torch.from_numpy(low + fmt.ulp(low) / 2).float()
+    ends = torch.tensor([0.0, fmt.max, -fmt.max, 2 * min(fmt.max, 1e38), -3 * min(fmt.max, 1e38)])
+    return torch.cat([spread, tiny, middles[torch.isfinite(middles)], ends])
+
+
+def _kind(fmt: Format, x: float) -> str:
+    if abs(x) > fmt.max:
+        return "the overflow"
+    if abs(x) < fmt.min_normal:
+        return "the subnormal"
+    low = fmt.round(x, "toward_zero")
+    return "the midpoint" if abs(x - low) == fmt.ulp(x) / 2 else "the number"
+
+
+def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
+    """Numbers that know only + and − in their format; the sum must be right to two ulps."""
+    for fmt, count in ((BF16, 400), (E4M3, 40), (E4M3, 70), (FP16, 600)):
+        values = [fmt.round(random.uniform(0.5, 1.5) * 100 / count) for _ in range(count)]
+        numbers = [summation.Rounded(value, fmt) for value in values]
+        total = kahan(numbers, summation.Rounded(0.0, fmt))
+        if not isinstance(total, summation.Rounded):
+            raise Wrong(f"want a sum of the numbers given, got {total!r:.60}")
+        exact = math.fsum(values)
+        error = abs(total.value - exact) / fmt.ulp(exact)
+        if error > 2:
+            plain = summation.one_by_one(numbers, summation.Rounded(0.0, fmt)).value
+            raise Wrong(
+                f"{count} numbers in {fmt.name} sum to {exact:.6g}; you got {total.value:g}, "
+                f"{error:.3g} ulp off (adding one by one gives {plain:g})"
+            )
+    return "random sums in BF16, FP8 E4M3 and FP16: within two ulps"
+
+
+def check_smallest_n(smallest_n: Callable[[Format, float], int]) -> str:
+    """Against a search, in four formats and for random bounds."""
+    for fmt in (E4M3, E5M2, BF16, make(10, 5)):
+        bound = random.choice([0.01, 0.02, 0.05])
+        want = next(n for n in range(1, 100_000) if abs(_sum_of_parts(fmt, n) - 1) >= bound)
+        got = smallest_n(fmt, bound)
+        if got != want:
+            raise Wrong(
+                f"{fmt.name}, off by {bound:.0%}: you say {got}, want {want}, where the sum is "
+                f"{_sum_of_parts(fmt, want):g}"
+            )
+    return "four formats, bounds from 1% to 5%"
+
+
+def _sum_of_parts(fmt: Format, n: int) -> float:
+    part, total = fmt.round(1 / n), 0.0
+    for _ in range(n):
+        total = fmt.round(total + part)
+    return total
+
+
+def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
+    """On fresh samples of random scale, where E3M2 does badly: close to the best there is."""
+    for _ in range(3):
+        scale = 2.0 ** random.choice([-6, -5, -4, 2, 3])
+        draw = np.random.default_rng(random.randrange(10**6))
+        # Clipped, so that no single rare number decides.
+        seen, fresh = scale * np.clip(draw.laplace(size=(2, 8000)), -6, 6)
+        answer = design(seen.copy())
+        try:
+            precision, bias = answer
+            fmt = make(6, precision, bias)
+        except (TypeError, ValueError) as problem:
+            raise Wrong(
+                f"want (precision, bias) of a 6-bit format, got {answer!r}: {problem}"
+            ) from None
+        error, given = squared_error(fmt, fresh), squared_error(make(6, 3, 3), fresh)
+        best = min(squared_error(make(6, p, b), fresh) for p in range(2, 6) for b in range(-8, 16))
+        if error > 2 * best:
+            raise Wrong(
+                f"data of scale {scale:g}: precision {precision}, bias {bias} has "
+                f"{error / best:.3g} times the squared error of the best (E3M2: {given / best:.3g})"
+            )
+    return "three data sets of other scales: within twice the best format's squared error"
+
+
+def squared_error(fmt: Format, x: np.ndarray) -> float:
+    """Mean of (x − rounded x)², overflow saturated."""
+    return float(np.mean((x - fmt.round(x, overflow="saturate")) ** 2))
+
+
+EXERCISES = (
+    Exercise(
+        "formats.quantiser",
+        "write my_quantize(x, precision, lowest_exponent, largest) with torch.frexp and round.",
+        check_quantiser,
+        (
+            "torch.frexp(x)[1] is one more than the exponent of the binade of x. One ulp there is "
+            "2^(exponent − precision + 1).",
+            "Subnormals share the ulp of the lowest binade: the exponent never goes below it.",
+            "Divide by the ulp, torch.round (ties to even), multiply, clamp.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "formats.kahan",
+        "write kahan(numbers, zero): a sum that carries what each addition lost.",
+        check_kahan,
+        (
+            "After grown = total + number, what arrived is grown − total. What was lost?",
+            "Subtract the loss from the next number before you add it.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "formats.smallest_n",
+        "write smallest_n(fmt, bound): the first n for which n times 1/n misses 1 by the bound.",
+        check_smallest_n,
+        (
+            "Round 1/n, round after every addition, and try n = 1, 2, 3, …",
+            "fmt.round(total + part) is one addition in the format; compare with >=.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "formats.six_bits",
+        "write design(x): precision and bias of the 6-bit format that suits the data best.",
+        check_six_bits,
+        (
+            "make(6, precision, bias).round(x, overflow='saturate') shows what a format does to x.",
+            "There are four precisions and a handful of biases: try them all on x.",
+        ),
+        SOLUTION,
+    ),
+)

@@ -1,0 +1,237 @@
+"""A floating-point format, exactly: what it can hold, and how it rounds.
+
+Over gfloat, which describes any format by a few numbers (Fitzgibbon and Felix, "gfloat: Generic
+floating-point types in Python"). This module always feeds it float64 and rounds once, makes NaN
+canonical, takes overflow as an argument, and accepts numbers, numpy arrays and torch tensors.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gfloat
+import numpy as np
+from gfloat import FormatInfo, RoundMode
+from gfloat.types import Domain
+
+from course_utils.chapters.floating_point_formats.arrays import take
+
+ROUNDINGS = {
+    "nearest_even": RoundMode.TiesToEven,
+    "nearest_away": RoundMode.TiesToAway,
+    "toward_zero": RoundMode.TowardZero,
+    "down": RoundMode.TowardNegative,
+    "up": RoundMode.TowardPositive,
+    "stochastic": RoundMode.Stochastic,
+}
+OVERFLOWS = ("saturate", "inf_or_nan")
+STOCHASTIC_BITS = 24
+
+
+class Bits(NamedTuple):
+    """A number's bits as text, by field; for INT8 all bits but the sign are significand."""
+
+    sign: str
+    exponent: str
+    significand: str
+
+
+@dataclass(frozen=True, eq=False)
+class Format:
+    """One format. Values go in and come out as float64; codes are integers from 0 to 2^k − 1."""
+
+    name: str
+    info: FormatInfo
+
+    @property
+    def k(self) -> int:
+        """Bits of a code."""
+        return self.info.k
+
+    @property
+    def precision(self) -> int:
+        """Bits of the significand, the hidden one counted."""
+        return self.info.precision
+
+    @property
+    def max(self) -> float:
+        """The largest finite value."""
+        return float(self.info.max)
+
+    @property
+    def min_normal(self) -> float:
+        """The smallest positive value with a full significand; for INT8 there is none: 0 · nan."""
+        if self.info.is_all_subnormal:
+            return math.nan
+        return 2.0 ** (self.lowest_exponent - (not self.info.has_subnormals))
+
+    @property
+    def min_subnormal(self) -> float:
+        """The smallest positive value; equal to `min_normal` where there are no subnormals."""
+        return float(self.info.smallest)
+
+    @property
+    def has_infinity(self) -> bool:
+        return self.info.domain == Domain.Extended
+
+    @property
+    def has_nan(self) -> bool:
+        return self.info.num_nans > 0
+
+    def decode(self, codes: Any) -> Any:
+        """The values of codes: a float, or float64 in the shape given.
+
+        Errors: TypeError for codes that aren't integers, ValueError for one above 2^k − 1.
+        """
+        array, give_back = take(codes, integers=True)
+        if array.size and (array.min() < 0 or int(array.max()) >> self.k):
+            wrong = next(int(c) for c in array.flat if c < 0 or int(c) >> self.k)
+            raise ValueError(f"{self.name} has codes 0 to {2**self.k - 1}; {wrong} is none of them")
+        if self.k == 64:
+            return give_back(array.view(np.float64))
+        return give_back(gfloat.decode_ndarray(self.info, array.astype(np.int64)))
+
+    def encode(
+        self, values: Any, rounding: str = "nearest_even", overflow: str = "inf_or_nan"
+    ) -> Any:
+        """The codes of values, which are rounded first; NaN always has the same code.
+
+        An int for a number, else uint64 (numpy) or int64 (torch) in the shape given.
+        Errors: those of `round`.
+        """
+        array, give_back = take(values, codes=True)
+        rounded = self._round(array, rounding, overflow)
+        if self.k == 64:
+            return give_back(np.where(np.isnan(rounded), np.nan, rounded).view(np.uint64))
+        return give_back(gfloat.encode_ndarray(self.info, rounded))
+
+    def round(
+        self,
+        values: Any,
+        rounding: str = "nearest_even",
+        overflow: str = "inf_or_nan",
+        seed: int | None = None,
+    ) -> Any:
+        """The values of this format that stand for `values`: a float, or float64 in that shape.
+
+        `rounding` is one of ROUNDINGS; "stochastic" rounds up with the probability of the
+        remainder, drawn from `seed`. `overflow` says what becomes of values beyond `max` after
+        rounding, infinity too: "saturate" gives ±max, "inf_or_nan" infinity where the format has
+        it, else NaN. E8M0, which has no zero and no sign, takes what is below its range, but for
+        zero, as its smallest value; zero is its smallest value if saturated, else NaN.
+        Errors: ValueError for an unknown name, and for NaN, an overflow or a sign that the format
+        can't hold; TypeError for what isn't a number.
+        """
+        array, give_back = take(values)
+        return give_back(self._round(array, rounding, overflow, seed))
+
+    def ulp(self, value: Any) -> Any:
+        """Unit in the last place: the gap between neighbours in the binade of `value`.
+
+        Subnormals and zero share the smallest. NaN gives NaN, infinity infinity.
+        Source: Goldberg 1991, section 1.2.
+        """
+        array, give_back = take(value)
+        exponent = np.frexp(np.where(np.isfinite(array), array, 1))[1] - 1
+        lowest = -(2**20) if not self.info.has_subnormals else self.lowest_exponent
+        exponent = np.maximum(np.where(array == 0, lowest, exponent), lowest)
+        with np.errstate(over="ignore"):
+            gap = np.ldexp(1.0, exponent - self.precision + 1)
+        return give_back(np.where(np.isfinite(array), gap, np.abs(array)))
+
+    def spacing(self, value: Any) -> Any:
+        """Distance from `value`, rounded to this format, to the next larger number of it.
+
+        Half an ulp below a power of two on the negative side; infinity from `max` on.
+        """
+        array, give_back = take(value)
+        here = self._round(array, "nearest_even", "saturate")
+        return give_back(self._next_up(here) - here)
+
+    def next_up(self, value: Any) -> Any:
+        """The next larger number of this format; infinity after `max`, NaN after NaN."""
+        array, give_back = take(value)
+        return give_back(self._next_up(self._round(array, "nearest_even", "saturate")))
+
+    def next_down(self, value: Any) -> Any:
+        """The next smaller number of this format; −infinity below the smallest."""
+        array, give_back = take(value)
+        here = self._round(array, "nearest_even", "saturate")
+        if self.info.is_signed and not self.info.is_twos_complement:
+            return give_back(-self._next_up(-here))
+        down = here - np.where(self.precision == 1, here / 2, self.min_subnormal)
+        return give_back(np.where(here <= self.info.min, -np.inf, down))
+
+    def bits(self, value: float) -> Bits:
+        """The bits of one value, after rounding, as sign, exponent and significand."""
+        text = f"{self.encode(float(value)):0{self.k}b}"
+        sign = self.info.signBits
+        exponent = 0 if self.info.is_all_subnormal else self.info.expBits
+        return Bits(text[:sign], text[sign : sign + exponent], text[sign + exponent :])
+
+    def values(self) -> np.ndarray:
+        """Every finite value once, in order, as float64; ValueError above 16 bits."""
+        if self.k > 16:
+            raise ValueError(f"{self.name} has 2^{self.k} codes: too many to list")
+        decoded = self.decode(np.arange(2**self.k))
+        return np.unique(decoded[np.isfinite(decoded)] + 0.0)
+
+    @property
+    def lowest_exponent(self) -> int:
+        """The exponent of the smallest normal numbers; the subnormals share its ulp."""
+        return 1 - self.info.bias
+
+    def _next_up(self, here: np.ndarray) -> np.ndarray:
+        gap = np.asarray(self.ulp(here))
+        binade_ends = (np.frexp(here)[0] == -0.5) & (np.abs(here) > self.min_normal)
+        with np.errstate(over="ignore"):
+            up = here + np.where(binade_ends, gap / 2, gap)
+        return np.where(here >= self.max, np.where(np.isnan(here), np.nan, np.inf), up)
+
+    def _round(
+        self, array: np.ndarray, rounding: str, overflow: str, seed: int | None = None
+    ) -> np.ndarray:
+        mode = _one_of(ROUNDINGS, rounding, "rounding")
+        _one_of(dict.fromkeys(OVERFLOWS), overflow, "overflow")
+        saturate = overflow == "saturate"
+        self._refuse(array, saturate)
+        if not self.info.has_zero:
+            array = self._without_zero(array, saturate)
+        if self.k == 64:
+            return np.clip(array, -self.max, self.max) if saturate else array.copy()
+        bits: dict[str, Any] = {}
+        if mode is RoundMode.Stochastic:
+            generator = np.random.default_rng(seed)
+            drawn = generator.integers(0, 2**STOCHASTIC_BITS, array.shape)
+            bits = {"srbits": drawn, "srnumbits": STOCHASTIC_BITS}
+        with np.errstate(over="ignore"):  # beyond the largest float64 is beyond every format
+            return gfloat.round_ndarray(self.info, array, mode, saturate, **bits)
+
+    def _refuse(self, array: np.ndarray, saturate: bool) -> None:
+        if not self.has_nan and np.isnan(array).any():
+            raise ValueError(f"{self.name} has no NaN: replace it before rounding")
+        if not self.info.is_signed and saturate and (array < 0).any():
+            raise ValueError(f"{self.name} has no sign: {array[array < 0].flat[0]:g} can't be held")
+        if self.has_infinity or self.has_nan:
+            return
+        half = self.ulp(self.max) / 2
+        beyond = (array >= self.max + half) | (array <= self.info.min - half)
+        if not saturate and beyond.any():
+            raise ValueError(
+                f"{self.name} has neither infinity nor NaN for {array[beyond].flat[0]:g}; its "
+                f"largest value is {self.max:g}: say overflow='saturate'"
+            )
+
+    def _without_zero(self, array: np.ndarray, saturate: bool) -> np.ndarray:
+        """For E8M0: NaN for negative values, the smallest value for those below the range."""
+        smallest = self.min_subnormal
+        at_zero = smallest if saturate else np.nan
+        array = np.where(array == 0, at_zero, array)
+        array = np.where((array > 0) & (array < smallest), smallest, array)
+        return np.where(array < 0, np.nan, array)
+
+
+def _one_of(allowed: dict[str, Any], given: str, what: str) -> Any:
+    if given not in allowed:
+        raise ValueError(f"{what} is one of {', '.join(allowed)}; not {given!r}")
+    return allowed[given]

@@ -1,0 +1,67 @@
+"""Reserved against allocated over a program's steps, for one or several settings."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from course_utils.figures.style import INK, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.memory.what_if import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GiB, MiB = 2**30, 2**20
+POINTS = 1500
+
+
+@styled
+def draw_outcomes(
+    outcomes: Mapping[str, Outcome], title: str, capacity: int | None = None
+) -> Picture:
+    """A line a label for the reserved bytes; what was allocated, in the first, as a grey area.
+
+    A cross stands where memory ran out; `capacity` in bytes is a dashed line.
+    Errors: ValueError for no outcomes.
+    """
+    if not outcomes:
+        raise ValueError("There is nothing to draw: run a program first")
+    largest = max(max(o.peak_reserved for o in outcomes.values()), capacity or 0)
+    scale, unit = (GiB, "GiB") if largest >= 2 * GiB else (MiB, "MiB")
+    figure = new_figure(title, 4.6)
+    axes = figure.subplots()
+    first = next(iter(outcomes.values()))
+    steps, allocated = _thinned(first.allocated / scale)
+    axes.fill_between(steps, allocated, color="#D9D9D9", linewidth=0, label="allocated")
+    for place, (label, outcome) in enumerate(outcomes.items()):
+        _reserved(axes, outcome, scale, label, (*OTHER_KINDS, INK)[place % 5])
+    if capacity:
+        axes.axhline(capacity / scale, color=INK, linestyle="--", linewidth=1.5)
+        axes.annotate(
+            f"{capacity / scale:g} {unit}", (0, capacity / scale), (4, 4),
+            textcoords="offset points", fontsize=10,
+        )  # fmt: skip
+    axes.set_ylim(0, largest / scale * 1.12)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("step of the program")
+    axes.set_ylabel(unit)
+    axes.grid(True)
+    figure.legend(
+        loc="outside lower left", ncols=2 if len(outcomes) > 1 else 1, frameon=False, fontsize=10.5,
+        handlelength=1.4,
+    )  # fmt: skip
+    return render(figure, title)
+
+
+def _reserved(axes: "Axes", outcome: Outcome, scale: int, label: str, colour: str) -> None:
+    steps, reserved = _thinned(outcome.reserved / scale)
+    axes.plot(steps, reserved, color=colour, label=f"reserved, {label}" if label else "reserved")
+    if outcome.ran_out is not None and len(steps):
+        axes.plot(steps[-1:], reserved[-1:], "x", color=colour, markersize=11, markeredgewidth=3)
+
+
+def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most POINTS points, each the largest of its stretch, so that no peak is lost."""
+    stretch = -(-len(values) // POINTS) or 1
+    starts = np.arange(0, len(values), stretch)
+    return starts, np.maximum.reduceat(values, starts) if len(values) else values

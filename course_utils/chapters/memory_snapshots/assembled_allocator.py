@@ -1,0 +1,214 @@
+"""The allocator put together from three functions that a reader writes, scored call by call.
+
+* `sizes(request) -> (block, segment)`: bytes that are looked for, and that a miss asks the driver
+  for.
+* `find_and_split(free, size) -> (address, taken) or None`: from free blocks `(address, size)` of
+  the right stream and pool, in any order, which one is used, and how much of it.
+* `free_and_merge(segment, address) -> segment`: the blocks `(address, size, used)` of a segment,
+  lowest first, after the one at `address` was freed.
+
+What isn't given is that of `CachingAllocator`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from course_utils.memory.allocator.rules import USED, Block, CachingAllocator, Driver, Pool
+from course_utils.memory.what_if import Program, Step
+
+Sizes = Callable[[int], tuple[int, int]]
+FindAndSplit = Callable[[list[tuple[int, int]], int], tuple[int, int] | None]
+FreeAndMerge = Callable[[list[tuple[int, int, bool]], int], Sequence[tuple[int, int, bool]]]
+
+
+class Impossible(Exception):
+    """An answer that no allocator could act on, in words for who wrote it."""
+
+
+class Apart(Driver):
+    """A driver whose n-th segment begins at n · 2^36, so that one wrong size moves no other."""
+
+    def reserve(self, size: int) -> int:
+        """The next address."""
+        self._next += 2**36
+        return self._next
+
+
+class Assembled(CachingAllocator):
+    """`CachingAllocator` with the reader's functions in place of its rules."""
+
+    def __init__(
+        self,
+        sizes: Sizes | None = None,
+        find_and_split: FindAndSplit | None = None,
+        free_and_merge: FreeAndMerge | None = None,
+    ) -> None:
+        super().__init__(Apart())
+        self.sizes, self.find_and_split = sizes, find_and_split
+        self.free_and_merge = free_and_merge
+        self.request = self.taken = 0
+
+    def round(self, size: int) -> int:
+        """The reader's block size."""
+        self.request = size
+        if self.sizes is None:
+            return super().round(size)
+        block, _ = _pair(self.sizes(size), f"sizes({size})", "(block, segment)")
+        if block < size:
+            raise Impossible(f"sizes({size}) gives a block of {block} bytes: too small")
+        return block
+
+    def segment_size(self, size: int) -> int:
+        """The reader's segment size."""
+        if self.sizes is None:
+            return super().segment_size(size)
+        _, segment = _pair(self.sizes(self.request), f"sizes({self.request})", "(block, segment)")
+        if segment < size:
+            raise Impossible(f"sizes({self.request}) gives a segment of {segment} bytes: too small")
+        return segment
+
+    def find(self, pool: Pool, size: int) -> Block | None:
+        """The reader's choice among the free blocks, by address."""
+        if self.find_and_split is None:
+            return super().find(pool, size)
+        return self._choose(sorted((a, s, block) for s, a, block in pool.blocks), size)
+
+    def miss(self, pool: Pool, size: int) -> Block:
+        """A new segment, of which the reader says how much is used."""
+        block = super().miss(pool, size)
+        if self.find_and_split is not None:
+            self._choose([(block.address, block.size, block)], size)
+        return block
+
+    def _choose(self, free: list[tuple[int, int, Block]], size: int) -> Block | None:
+        assert self.find_and_split is not None
+        self.taken = size
+        blocks = {address: block for address, _, block in free}
+        answer = self.find_and_split([(address, held) for address, held, _ in free], size)
+        if answer is None:
+            return None
+        address, taken = _pair(answer, "find_and_split", "(address, taken) or None")
+        if address not in blocks:
+            raise Impossible(f"find_and_split gives address {address}, where no free block begins")
+        if not size <= taken <= blocks[address].size:
+            held = blocks[address].size
+            raise Impossible(f"find_and_split takes {taken} of {held} bytes, for {size}")
+        self.taken = taken
+        return blocks[address]
+
+    def splits(self, block: Block, size: int) -> bool:
+        """Whether the reader left something."""
+        if self.find_and_split is None:
+            return super().splits(block, size)
+        return self.taken < block.size
+
+    def split(self, block: Block, size: int) -> None:
+        """Where the reader cut."""
+        super().split(block, size if self.find_and_split is None else self.taken)
+
+    def merge(self, block: Block) -> None:
+        """With the neighbours that the reader's list has joined to it."""
+        if self.free_and_merge is None:
+            super().merge(block)
+            return
+        before = [(b.address, b.size, b.state == USED or b is block) for b in _segment(block)]
+        after = [tuple(one) for one in self.free_and_merge(list(before), block.address)]
+        start, end = _freed(before, after, block)
+        kept = [b for b in (block.before, block.after) if b is not None]
+        for neighbour in kept:
+            if not start <= neighbour.address < end and neighbour.state != USED:
+                neighbour.state = "kept apart"
+        super().merge(block)
+        for neighbour in kept:
+            if neighbour.state == "kept apart":
+                neighbour.state = block.state
+
+
+def _segment(block: Block) -> list[Block]:
+    while block.before is not None:
+        block = block.before
+    blocks = [block]
+    while blocks[-1].after is not None:
+        blocks.append(blocks[-1].after)
+    return blocks
+
+
+def _freed(before: list[tuple[int, int, bool]], after: list[Any], block: Block) -> tuple[int, int]:
+    """Begin and end of the free block that holds the freed one. Errors: Impossible."""
+    text = f"free_and_merge, for the block at {block.address},"
+    if not all(len(one) == 3 for one in after):
+        raise Impossible(f"{text} gives {after!r:.80}, want (address, size, used) for each block")
+    at = before[0][0]
+    for address, size, _ in after:
+        if address != at:
+            raise Impossible(f"{text} leaves a gap or an overlap: {address} follows {at}")
+        at = address + size
+    if at != before[-1][0] + before[-1][1]:
+        raise Impossible(f"{text} gives a segment of another size")
+    holds = [(a, a + s) for a, s, used in after if not used and a <= block.address < a + s]
+    if not holds:
+        raise Impossible(f"{text} leaves it in use")
+    start, end = holds[0]
+    lost = [a for a, _, used in before if used and start <= a < end and a != block.address]
+    if lost:
+        raise Impossible(f"{text} frees the block at {lost[0]} too, which is in use")
+    return start, end
+
+
+def _pair(answer: Any, name: str, wanted: str) -> tuple[int, int]:
+    if not (isinstance(answer, tuple | list) and len(answer) == 2):
+        raise Impossible(f"{name} gives {answer!r:.60}, want {wanted}")
+    return int(answer[0]), int(answer[1])
+
+
+@dataclass(frozen=True)
+class Score:
+    """`same` of `total` requests got as many bytes as from the real allocator, after the same
+    calls to the driver.
+
+    `first` says what the first was given that differs in that or in its place; "" where none does.
+    """
+
+    same: int
+    total: int
+    first: str = ""
+
+
+def score(program: Program, **functions: Any) -> Score:
+    """A program through the real rules and through `Assembled(**functions)`, request by request.
+
+    Errors: Impossible.
+    """
+    pair = CachingAllocator(Apart()), Assembled(**functions)
+    live: dict[int, tuple[Block, Block]] = {}
+    same = total = 0
+    first = ""
+    for step in program.steps:
+        if step.action == "alloc":
+            (block, real), (own, yours) = (_answer(one, step) for one in pair)
+            live[step.key] = (block, own)
+            same, total = same + (real == yours), total + 1
+            if not first and (real, block.address) != (yours, own.address):
+                what = f"{_words(own, yours)}, want {_words(block, real)}"
+                first = f"request {total}, {step.size:,} bytes: {what}"
+        elif step.action == "free":
+            for one, block in zip(pair, live.pop(step.key), strict=True):
+                one.free(block)
+        else:
+            for one in pair:
+                one.empty_cache()
+    return Score(same, total, first)
+
+
+def _answer(allocator: CachingAllocator, step: Step) -> tuple[Block, tuple[int, ...]]:
+    """The block; its bytes, and those of the segments that were asked for."""
+    made = len(allocator.driver.calls)
+    block = allocator.malloc(step.size, step.stream, step.pool)
+    return block, (block.size, *(size for _, _, size in allocator.driver.calls[made:]))
+
+
+def _words(block: Block, answer: tuple[int, ...]) -> str:
+    segment, place = divmod(block.address - 2**40, 2**36)
+    new = "".join(f", new with {size:,} bytes" for size in answer[1:])
+    return f"{block.size:,} bytes at byte {place:,} of segment {segment}{new}"

@@ -1,0 +1,209 @@
+"""The snapshots of chapter 9: made without a GPU, and taken from a real one where there is one."""
+
+import hashlib
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_utils.chapters.memory_snapshots.made_snapshots import (
+    FOLDER,
+    of_storages,
+    write,
+    write_bytes,
+)
+from course_utils.chapters.memory_snapshots.programs import PROGRAMS
+from course_utils.core import evidence, files, recording
+from course_utils.memory import counting
+from course_utils.memory.on_gpu import emptied
+from course_utils.memory.snapshots import safe_pickle, stacks
+from course_utils.memory.snapshots.lives import History, history
+from course_utils.memory.snapshots.snapshot import Snapshot, load
+
+CHAPTER = "09_memory_snapshots"
+PROGRAMS_FILE = "course_utils/chapters/memory_snapshots/programs.py"
+LARGEST_KEPT = 2 * 2**20
+
+
+def snapshot_file(name: str) -> Path:
+    """The snapshot of a program that the course made. Errors: LookupError for another name."""
+    _require_program(name)
+    return FOLDER / f"{name}.pickle"
+
+
+def recorded_snapshot(name: str) -> Path | None:
+    """The newest recording of a program's snapshot; None where no machine has recorded one.
+
+    Errors: LookupError, with the names there are, for another name; EvidenceError where the file
+    isn't the one that was recorded.
+    """
+    _require_program(name)
+    found = evidence.recorded(f"{CHAPTER}/{name}")
+    if found is None:
+        return None
+    row = found.rows[0]
+    path = files.RECORDED / row["file"]
+    if not path.exists() or _digest(path) != row["file_sha256"]:
+        raise evidence.EvidenceError(
+            f"{row['file']} isn't the snapshot that was recorded. Get it back with git checkout, "
+            "or record it again on that machine with `make record`."
+        )
+    return path
+
+
+def origin(path: Path) -> str:
+    """Where a snapshot is from, in words."""
+    if path.is_relative_to(files.RECORDED):
+        return f"recorded: {path.parent.parent.name}"
+    return "made without a GPU: real tensors, addresses by the course's allocator"
+
+
+def _require_program(name: str) -> None:
+    if name not in PROGRAMS:
+        raise LookupError(f"no snapshot {name!r}; there are {', '.join(PROGRAMS)}")
+
+
+def make(name: str) -> dict[str, Any]:
+    """The snapshot of a program on a fake GPU, as a dict in torch's schema."""
+    from course_utils.memory.fake_gpu import fake_gpu
+
+    torch.manual_seed(0)
+    random.seed(0)
+    with fake_gpu() as device, counting.count(device=device.type, frames=True) as counted:
+        alive = PROGRAMS[name](device, counted.watch)
+    del alive
+    for storage in counted.storages:
+        storage.frames = _of_the_program(storage.frames)
+    return of_storages(counted.storages)
+
+
+def _of_the_program(frames: tuple[counting.Frame, ...]) -> tuple[counting.Frame, ...]:
+    """The frames from the program on inwards; who called it is of no interest."""
+    last = max((i for i, f in enumerate(frames) if f.filename.endswith(PROGRAMS_FILE)), default=-1)
+    return frames[: last + 1]
+
+
+def make_all(folder: Path = FOLDER) -> None:
+    """Makes every snapshot that the course ships, and says what it wrote."""
+    for name in PROGRAMS:
+        path = folder / f"{name}.pickle"
+        write(make(name), path)
+        print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A snapshot taken on this GPU, and its peaks in bytes, as torch counts them."""
+
+    snapshot: Snapshot
+    peak_allocated: int
+    peak_reserved: int
+
+
+def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Taken | None:
+    """The snapshot of a program on this GPU, as `take(program, path)` dumps it; None without one.
+
+    Where it fails (out of memory), a printed sentence says so, and the others go on.
+
+    It begins with an empty allocator: what earlier cells left in it, and cuBLAS's workspaces,
+    would be in the trace. While recording the file is kept, with its digest in its name: whole
+    files only, and the old one until the new one is announced.
+    """
+    _require_program(name)
+    if not torch.cuda.is_available():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.pickle"
+        emptied()
+        # by default torch asks the program addr2line for names, and fails where there is none
+        os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")
+        try:
+            take(lambda: PROGRAMS[name](torch.device("cuda")), path)
+        except (RuntimeError, ValueError) as error:
+            print(f"– {name}: no snapshot here ({type(error).__name__}: {error!s:.200})")
+            emptied()
+            return None
+        peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        emptied()
+        write(_shortened(path), path)
+        if recording.recording_folder() is not None:
+            _keep(name, path, *peaks)
+        return Taken(load(path), *peaks)
+
+
+def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
+    """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
+    found = {"live: this GPU": history(taken.snapshot)} if taken else {}
+    path = recorded_snapshot(name)
+    return found | ({origin(path): history(load(path))} if path else {})
+
+
+def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:
+    """Adds a snapshot and its row to what is recorded, whole files only, and forgets older ones."""
+    content = taken.read_bytes()
+    if len(content) > LARGEST_KEPT:
+        raise evidence.EvidenceError(
+            f"the snapshot {name} has {len(content):,} bytes; at most {LARGEST_KEPT:,} are kept"
+        )
+    folder, digest = recording.recording_folder(), _digest(taken)
+    assert folder is not None
+    path = folder / CHAPTER / f"{name}.{digest[:8]}.pickle"
+    row = {
+        "file": f"{folder.name}/{CHAPTER}/{path.name}",
+        "file_sha256": digest,
+        "peak_allocated_bytes": peak_allocated,
+        "peak_reserved_bytes": peak_reserved,
+    }
+    write_bytes(content, path)
+    recording.record(f"{CHAPTER}/{name}", [row])
+    for old in set(path.parent.glob(f"{name}.*.pickle")) - {path}:
+        old.unlink()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _shortened(path: Path) -> Any:
+    """The file's content without the machine's folders and without what nobody reads.
+
+    Kept of a stack: Python's frames from the program on inwards, and of C++'s what names a
+    backward function or an operator.
+    """
+    content = safe_pickle.read(path.read_bytes())
+    found = {id(stack): stack for stack in _stacks(content)}  # events may share one
+    kept: dict[stacks.Frame, dict[str, Any]] = {}
+    for stack in found.values():
+        own = [i for i, f in enumerate(stack) if f["filename"].endswith(PROGRAMS_FILE)]
+        del stack[own[-1] + 1 if own else len(stack) :]
+        short = [_short_frame(f["name"], f["filename"], f["line"]) for f in stack]
+        stack[:] = [kept.setdefault(frame, frame._asdict()) for frame in short if frame]
+    return content
+
+
+def _short_frame(name: str, filename: str, line: int) -> stacks.Frame | None:
+    """The frame as it is kept; None for one of C++ that `stacks` doesn't read."""
+    if stacks.Frame(name, filename, line).is_python:
+        return stacks.Frame(name, _short(filename), line)
+    patterns = (stacks.BACKWARD, stacks.OPERATOR)
+    named = next((found for p in patterns if (found := p.search(name))), None)
+    return stacks.Frame(named[0], "", 0) if named else None
+
+
+def _short(filename: str) -> str:
+    """Without the folders of a machine: a library's file from the library's name on."""
+    _, library, rest = filename.rpartition("site-packages/")
+    return rest if library else "/".join(Path(filename).parts[-2:])
+
+
+def _stacks(content: Any) -> Any:
+    for trace in content["device_traces"]:
+        yield from (event.get("frames", []) for event in trace)
+    for segment in content["segments"]:
+        yield segment.get("frames", [])
+        yield from (block.get("frames", []) for block in segment["blocks"])

@@ -1,0 +1,95 @@
+"""Snapshots without a GPU: real code, its storages counted, the course's allocator under them.
+
+What is real: every tensor that the code makes and drops, in order, with its size and the lines
+that asked for it. What is made: addresses and segments, by `memory.allocator.rules`; a "time"
+that counts events. The file has torch's own schema, and says that it was made.
+"""
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_utils.core import files
+from course_utils.memory import counting
+from course_utils.memory.allocator.rules import Block, CachingAllocator
+from course_utils.memory.fake_gpu import fake_gpu
+from course_utils.memory.snapshots.lives import History, history
+from course_utils.memory.snapshots.recorder import Recorder
+from course_utils.memory.snapshots.snapshot import Snapshot, load
+
+FOLDER = files.DATA / "snapshots"
+
+
+def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:
+    """What `torch.cuda.memory._snapshot` would give for `run()`, by the course's allocator.
+
+    Storages of `device` (a type) are counted, all without one. `category` of an event is the kind
+    (`memory.KINDS`) of the storage. Without `frames` no event says which line asked for it, and the
+    run takes half the time.
+    """
+    with counting.count(device=device, frames=frames) as counted:
+        alive = run()
+    del alive
+    return of_storages(counted.storages)
+
+
+def of_storages(storages: list[counting.Storage]) -> dict[str, Any]:
+    """A snapshot of storages counted elsewhere, allocated and freed in their order."""
+    recorder = Recorder(CachingAllocator())
+    events: list[tuple[int, int, counting.Storage]] = []
+    for place, storage in enumerate(storages):
+        if storage.n_bytes:
+            events.append((storage.born, place, storage))
+            if storage.died is not None:
+                events.append((storage.died, -1, storage))
+    blocks: dict[int, Block] = {}
+    for _, place, storage in sorted(events, key=lambda event: event[:2]):
+        if place < 0:
+            recorder.free(blocks.pop(id(storage)))
+        else:
+            frames = [frame._asdict() for frame in storage.frames]
+            blocks[id(storage)] = recorder.malloc(storage.n_bytes, frames=frames)
+            recorder.events[-1]["category"] = storage.kind or "temporary"
+    found = recorder.snapshot()
+    found["user_metadata"] = f"made without a GPU by course_utils, torch {torch.__version__}"
+    return found
+
+
+def history_of(run: Callable[[], Any], frames: bool = True) -> History:
+    """The history of `run()`, made and read as a file would be."""
+    return history(loaded(made(run, frames=frames)))
+
+
+def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
+    """The snapshot of `run(device)` on a GPU that isn't there: nothing computes."""
+    with fake_gpu() as device:
+        return loaded(made(lambda: run(device), device.type))
+
+
+def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
+    """A snapshot's dict, read as a file would be."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(content, path)
+        return load(path)
+
+
+def write(snapshot: dict[str, Any], path: Path) -> None:
+    """Pickles a snapshot, whole or not at all."""
+    write_bytes(pickle.dumps(snapshot, protocol=4), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Writes a file whole or not at all; nothing is left behind of one that can't be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

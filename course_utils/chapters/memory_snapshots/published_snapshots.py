@@ -1,0 +1,72 @@
+"""A genuine snapshot of someone else's, from its numbers in data/published/."""
+
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from course_utils.chapters.memory_snapshots.made_snapshots import loaded
+from course_utils.core.evidence import Row, published
+from course_utils.memory.snapshots.snapshot import Snapshot
+
+TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"
+
+
+@cache
+def published_snapshot(loss: str) -> Snapshot:
+    """What torch's allocator did on a GPU during one cross-entropy, forward and backward.
+
+    `loss` is "F.cross_entropy" or "Liger's". Addresses count from the lowest in use, times are
+    places in the trace; of the call stacks only torch's operator is there.
+    Errors: LookupError for another loss; EvidenceError where the numbers aren't there.
+    """
+    events, blocks = (
+        [row for row in published(name).rows if row["loss"] == loss] for name in (TRACE, BLOCKS)
+    )
+    if not events:
+        raise LookupError(f"no snapshot of {loss!r}; there are {', '.join(losses())}")
+    segments = groupby(blocks, key=lambda row: row["segment_offset"])
+    content = {
+        "segments": [_segment(offset, list(rows)) for offset, rows in segments],
+        "device_traces": [[_event(place, row) for place, row in enumerate(events)]],
+    }
+    return loaded(content, f"cross-entropy, {loss}")
+
+
+def losses() -> list[str]:
+    """Those that were published."""
+    return list(dict.fromkeys(published(TRACE).column("loss")))
+
+
+def _event(place: int, row: Row) -> dict[str, Any]:
+    name = f"at::_ops::{row['operator']}::call"  # as C++ spells an operator in a real file
+    return {
+        "action": row["action"],
+        "addr": row["offset"],
+        "size": row["n_bytes"],
+        "stream": row["stream"],
+        "time_us": place,
+        "frames": [{"name": name, "filename": "", "line": 0}] if row["operator"] else [],
+    }
+
+
+def _segment(offset: int, rows: list[Row]) -> dict[str, Any]:
+    total = sum(row["n_bytes"] for row in rows)
+    return {
+        "device": 0,
+        "address": offset,
+        "total_size": total,
+        "stream": 0,
+        "segment_type": "small" if total <= 2 * 2**20 else "large",
+        "is_expandable": False,
+        "blocks": [
+            {
+                "address": row["offset"],
+                "size": row["n_bytes"],
+                "requested_size": row["requested_bytes"],
+                "state": row["state"],
+                "frames": [],
+            }
+            for row in rows
+        ],
+        "frames": [],
+    }

@@ -1,0 +1,252 @@
+"""Checkers for chapter 7, "Mixed precision"."""
+
+import math
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.memory import counting
+from course_utils.workloads.recipes import RECIPES, Recipe, autocast
+
+SOLUTION = "notebooks/solutions/07_mixed_precision.ipynb"
+
+
+def check_scaled_step(scaled_step: Callable[..., Any]) -> str:
+    """Good steps, an infinity or a NaN in one gradient of several, scales that can't work."""
+    slopes = [torch.randn(5).clamp(-2, 2) + 3 for _ in range(3)]
+    for bad in (0.0, -4.0, math.inf, math.nan):
+        weight = nn.Parameter(torch.zeros(5))
+        try:
+            scaled_step((weight * slopes[0]).sum(), torch.optim.SGD([weight], lr=0.5), bad)
+        except ValueError:
+            continue
+        raise Wrong(f"a scale of {bad} was taken; no step can come of it: raise a ValueError")
+    weights, idle = [nn.Parameter(torch.zeros(5)) for _ in slopes], nn.Parameter(torch.ones(2))
+    groups: list[dict[str, Any]] = [{"params": [idle, weights[0]]}, {"params": weights[1:]}]
+    optimizer = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
+    speeds = [torch.zeros(5) for _ in slopes]
+    for spoil in (None, 0, None, 2, 1, None):
+        scale = 2.0 ** random.randint(3, 12)
+        optimizer.zero_grad()
+        loss = sum((w * s).sum() for w, s in zip(weights, slopes, strict=True))
+        assert isinstance(loss, Tensor)
+        arrived: list[float] = []
+        loss.register_hook(lambda grad, arrived=arrived: arrived.append(grad.item()))
+        before = [w.detach().clone() for w in weights]
+        hook = _spoil(weights, spoil)
+        stepped = scaled_step(loss, optimizer, scale)
+        hook()
+        if arrived != [scale]:
+            raise Wrong(
+                f"backward should run once, of the loss times {scale:g}; the loss got gradients "
+                f"{arrived}"
+            )
+        if bool(stepped) is not (spoil is None) or stepped is None:
+            what = "finite" if spoil is None else "not all finite"
+            raise Wrong(f"the gradients were {what}, and scaled_step returned {stepped!r:.40}")
+        if spoil is None:
+            speeds = [0.5 * v + s for v, s in zip(speeds, slopes, strict=True)]
+        for w, old, speed in zip(weights, before, speeds, strict=True):
+            _check_moved(spoil is None, old - w.detach(), 0.5 * speed, scale)
+    return "three parameters in two groups, infinities and NaN in one of them, and bad scales"
+
+
+def _spoil(weights: list[nn.Parameter], which: int | None) -> Callable[[], None]:
+    """Makes one number of one gradient infinite or NaN, as an overflow in the backward would."""
+    if which is None:
+        return lambda: None
+    bad = torch.tensor([1, 1, math.nan if which == 1 else math.inf, 1, 1])
+    return weights[which].register_hook(lambda grad: grad * bad).remove
+
+
+def _check_moved(good: bool, moved: Tensor, step: Tensor, scale: float) -> None:
+    want = step if good else torch.zeros(5)
+    if not torch.allclose(moved, want, rtol=1e-3, atol=1e-4):
+        raise Wrong(
+            f"{'a step' if good else 'a step to be skipped'}: a weight moved by {moved[0]:g}, want "
+            f"{want[0]:g} (SGD with momentum, the scale is {scale:g})"
+        )
+
+
+def check_clipping(clipped_step: Callable[..., Any]) -> str:
+    """Watches what `clip_grad_norm_` sees, and where the weights end, with and without scaling."""
+    for _ in range(3):
+        scale, max_norm = 2.0 ** random.randint(4, 14), random.uniform(0.5, 2.0)
+        weight, slope = nn.Parameter(torch.zeros(4)), torch.randn(4) + 3
+        optimizer = torch.optim.SGD([weight], lr=1.0)
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
+        norm = slope.norm().item()
+        for step, spoil in enumerate((1.0, math.inf, 1.0)):
+            before = weight.detach().clone()
+            optimizer.zero_grad()
+            with mock.patch.object(
+                nn.utils, "clip_grad_norm_", wraps=nn.utils.clip_grad_norm_
+            ) as clip:
+                at_clip = _norms_at(clip, weight)
+                loss = (weight * slope).sum() * spoil
+                clipped_step(loss, [weight], optimizer, scaler, max_norm)
+            if not at_clip:
+                raise Wrong("torch.nn.utils.clip_grad_norm_ was never called")
+            want = slope * min(1.0, max_norm / norm) if spoil == 1.0 else torch.zeros(4)
+            _check_clipped(step, at_clip, norm, scale, spoil, before - weight.detach(), want)
+        if scaler.get_scale() == scale:
+            raise Wrong("the scale stood still after an infinity: scaler.update() is missing")
+    return "three scales, three limits: the norms that clipping sees, and the weights after"
+
+
+def _norms_at(clip: mock.Mock, weight: nn.Parameter) -> list[float]:
+    norms: list[float] = []
+    real = clip._mock_wraps
+
+    def spy(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        norms.append(math.nan if weight.grad is None else weight.grad.norm().item())
+        return real(parameters, *args, **kwargs)
+
+    clip.side_effect = spy
+    return norms
+
+
+def _check_clipped(
+    step: int, seen: list[float], norm: float, scale: float, spoil: float, moved: Tensor, want: Any
+) -> None:
+    if spoil == 1.0 and abs(seen[-1] - norm) > 1e-3 * norm:
+        times = seen[-1] / norm
+        why = ": it was never unscaled" if 0.2 * scale < times < 5 * scale else ""
+        raise Wrong(
+            f"clipping saw gradients of norm {seen[-1]:.4g}, and theirs is {norm:.4g}{why} "
+            f"(the scale is {scale:g})"
+        )
+    if not torch.allclose(moved, want, rtol=1e-2, atol=1e-5):
+        what = "an infinity: no step" if spoil != 1.0 else f"a step of norm {want.norm():.4g}"
+        raise Wrong(f"step {step + 1} should be {what}; the weights moved by {moved.norm():.4g}")
+
+
+def check_kahan_update(kahan_sgd: Callable[..., Any]) -> str:
+    """A thousand small steps in BF16 beside the same in float64, with and without weight decay."""
+    for decay in (0.0, 0.1):
+        lr = 10 ** random.uniform(-4, -3)
+        shapes = [(3,), (2, 4)]
+        weights = [(1 + torch.rand(shape)).bfloat16() for shape in shapes]
+        gradients = [(0.5 + torch.rand(shape)).bfloat16() for shape in shapes]
+        lost = [torch.zeros_like(w) for w in weights]
+        exact = [w.double() for w in weights]
+        start, same = [w.clone() for w in weights], list(weights)
+        for _ in range(300):
+            kahan_sgd(weights, [g.clone() for g in gradients], lost, lr, decay)
+            exact = [
+                w - lr * (g.double() + decay * w) for w, g in zip(exact, gradients, strict=True)
+            ]
+        if any(w is not first for w, first in zip(weights, same, strict=True)):
+            raise Wrong("the list holds new tensors now: the model would not see them (w.copy_)")
+        if any(w.dtype is not torch.bfloat16 for w in (*weights, *lost)):
+            raise Wrong("weights and lost are BF16 tensors, changed in place, and stay so")
+        for w, rest, want, first in zip(weights, lost, exact, start, strict=True):
+            _check_kept(w, rest, want, first)
+    return "300 small steps on lists of BF16 tensors, with and without decay: as in float64"
+
+
+def _check_kept(w: Tensor, rest: Tensor, want: Tensor, first: Tensor) -> None:
+    if torch.equal(w, first):
+        raise Wrong(
+            "after 300 steps no weight has moved: either the update was rounded away each time, "
+            "or the weights weren't changed in place"
+        )
+    error = (w.double() - want).abs().max().item()
+    together = min(
+        (w.double() + sign * rest.double() - want).abs().max().item() for sign in (1, -1)
+    )
+    bound = 2**-7 * want.abs().max().item()
+    if error > 1.01 * bound:
+        raise Wrong(f"after 300 steps a weight is {error:.2g} from the exact one, want {bound:.2g}")
+    if together > bound / 4:
+        raise Wrong(
+            f"weight and lost together are {together:.2g} from the exact weight, want "
+            f"{bound / 4:.2g}: does `lost` hold what the last addition rounded away?"
+        )
+
+
+def check_mlp_bytes(mlp_bytes: Callable[[list[int], int, Recipe], float]) -> str:
+    """Against the storages of real steps: random widths and batches, every recipe but FP16's."""
+    names = [name for name in RECIPES if name != "AMP FP16"]
+    cases = [(name, None) for name in (*names, *random.sample(names, 2))]
+    for name, wide in (*cases, ("AMP BF16", 512), ("FP32", 512)):
+        widths = [wide or 8 * random.randint(4, 24)]
+        widths += [8 * random.randint(4, 24) for _ in range(random.randint(2, 4))]
+        batch = 512 if wide else random.choice([4, 64, 512])
+        want = _mlp_moment(widths, batch, RECIPES[name])
+        got = mlp_bytes(list(widths), batch, RECIPES[name])
+        if not isinstance(got, int | float) or abs(got - want.total) > 0.01 * want.total:
+            parts = ", ".join(f"{kind} {n:,}" for kind, n in want.n_bytes.items() if n)
+            raise Wrong(
+                f"{name}, widths {widths}, batch {batch}: want {want.total:,} bytes ({parts}), "
+                f"got {got!r:.60}"
+            )
+    return "random multilayer perceptrons under four recipes: within 1% of the bytes counted"
+
+
+def _mlp_moment(widths: list[int], batch: int, recipe: Recipe) -> counting.Moment:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    model = nn.Sequential(*layers[:-1]).to(recipe.weights)
+    optimizer = recipe.optimizer(model.parameters(), lr=1e-3)
+    x = torch.randn(batch, widths[0], dtype=recipe.weights)
+    for _ in range(2):
+        with counting.count(model, optimizer, x) as counted:
+            with autocast("cpu", recipe.autocast):
+                loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+    return counted.before("backward")
+
+
+EXERCISES = (
+    Exercise(
+        "mixed.static_scaling",
+        "write scaled_step(loss, optimizer, scale), which returns whether it stepped.",
+        check_scaled_step,
+        (
+            "optimizer.param_groups holds the parameters; a parameter's .grad may be None.",
+            "torch.isfinite(grad).all() for every gradient first, then divide, then step.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "mixed.clipping",
+        "write clipped_step(loss, parameters, optimizer, scaler, max_norm).",
+        check_clipping,
+        (
+            "Clipping compares with max_norm: what must the gradients be divided by before?",
+            "scale and backward, unscale_, clip_grad_norm_, scaler.step, scaler.update.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "mixed.kahan_update",
+        "write kahan_sgd(weights, gradients, lost, lr, weight_decay), in place.",
+        check_kahan_update,
+        (
+            "For each weight: add what was lost to the change before you add it to the weight.",
+            "lost = change − (new − w), with every operation in BF16; then w.copy_(new).",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "mixed.mlp_bytes",
+        "write mlp_bytes(widths, batch, recipe).",
+        check_mlp_bytes,
+        (
+            "recipe.bytes_per_parameter covers weight, gradient and states. A Linear keeps its "
+            "input for the backward, a ReLU its output: one and the same tensor.",
+            "Under autocast hidden activations are in half, and the input and matrices have half "
+            "copies that live while the backward needs them: which matrix does it not need?",
+        ),
+        SOLUTION,
+    ),
+)

@@ -1,0 +1,208 @@
+"""Checkers for chapter 1, "Your machine"."""
+
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from course_utils.chapters.your_machine import operations
+from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, layer, turning_batch
+from course_utils.core.gpus import GPUS, gpu_specs
+from course_utils.lesson.exercises import Exercise, Wrong
+
+SOLUTION = "notebooks/solutions/01_your_machine.ipynb"
+TENSOR = ("TF32", "BF16", "FP8")
+SPREAD = 0.004  # what rounding to three digits may change
+
+
+def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]) -> str:
+    """Random shapes, from one row (weight and bias count) to many, and random bandwidths."""
+    shapes = [(1, 4096, 2), (2, 768, 4)]
+    shapes += [(random.randint(1, 20_000), 64 * random.randint(1, 64), random.choice((2, 4)))
+               for _ in range(40)]  # fmt: skip
+    for rows, width, size in shapes:
+        bytes_per_s = 10 ** random.uniform(9.5, 12.9)
+        want = operations.layer_norm(rows, width, size).n_bytes / bytes_per_s
+        got = _number(layer_norm_seconds(rows, width, size, bytes_per_s))
+        if not math.isclose(got, want, rel_tol=1e-6):
+            case = f"{rows} × {width} numbers of {size} bytes at {bytes_per_s / 1e9:.4g} GB/s"
+            moved = f"{got * bytes_per_s:,.0f} bytes, want {want * bytes_per_s:,.0f}"
+            raise Wrong(f"{case}: your time is that of {moved}")
+    return "42 random shapes, from one row to 20,000, on slow machines and fast ones"
+
+
+def check_turning_batch(turning: Callable[[int, int, int, float, float], Any]) -> str:
+    """An H200's and random machines' layers, some too narrow for any batch."""
+    roof = gpu_roof(gpu_specs("H200") or GPUS[-1], "BF16")
+    h200 = (2, roof.flop_per_s, roof.bytes_per_s)
+    cases = [(4096, 4096, *h200), (64, 64, *h200), (512, 8192, *h200), *_layers(20)]
+    for case in cases:
+        want, got = turning_batch(*case), turning(*case)
+        if got is not None and math.isinf(_number(got)):
+            got = None
+        if got != want:
+            n_in, n_out, size, rate, width = case
+            machine = f"{rate / 1e12:.4g} TFLOP/s, {width / 1e9:.4g} GB/s"
+            said = f"you say {got}, want {want}{_times(got, case)}"
+            raise Wrong(f"{n_in} → {n_out} numbers of {size} bytes, {machine}: {said}")
+    never = sum(turning_batch(*case) is None for case in cases)
+    return f"an H200 and random machines, {len(cases)} layers; for {never} no batch is enough"
+
+
+Layer = tuple[int, int, int, float, float]
+
+
+def _layers(each: int) -> list[Layer]:
+    """As many random layers that turn as ones that never do; none that turns near a whole batch."""
+    found: dict[bool, list[Layer]] = {True: [], False: []}
+    while min(map(len, found.values())) < each:
+        n_in, n_out = (2 ** random.randint(5, 14) for _ in range(2))
+        rate, width = 10 ** random.uniform(11, 15.3), 10 ** random.uniform(10, 12.9)
+        case = (n_in, n_out, random.choice((1, 2, 4)), rate, width)
+        batch = turning_batch(*case)
+        if batch is None or _far_from_whole(batch, case):
+            found[batch is None].append(case)
+    return [case for cases in found.values() for case in cases[:each]]
+
+
+def _far_from_whole(batch: int, case: Layer) -> bool:
+    """Whether rounding errors can't change the answer: the two times differ by a millionth."""
+    n_in, n_out, size, rate, width = case
+    for near in (batch - 1, batch):
+        done = layer(max(near, 1), n_in, n_out, size)
+        if abs(Fraction(done.flops) * Fraction(width) / Fraction(rate) / done.n_bytes - 1) < 1e-6:
+            return False
+    return True
+
+
+def _times(batch: Any, case: Layer) -> str:
+    """What the two times are at the answer's batch."""
+    if not isinstance(batch, int) or batch < 1:
+        return ""
+    n_in, n_out, size, rate, width = case
+    parts = Roof(rate, width).parts(layer(batch, n_in, n_out, size))
+    return (
+        f" (at {batch}: T_math {parts['math'] * 1e6:.4g} µs, T_mem {parts['memory'] * 1e6:.4g} µs)"
+    )
+
+
+def check_counts_zeros(counts_zeros: Callable[..., Any]) -> str:
+    """The A100's sheet, then random ones; rates are rounded to three digits."""
+    per_cycle = {"FP32": 128, "TF32": 1024, "BF16": 2048}
+    a100 = {"FP32": 19.5, "TF32": 312, "BF16": 624}
+    _require_found(counts_zeros, (108, 1.41, per_cycle, a100), {"TF32", "BF16"})
+    for _ in range(60):
+        *sheet, sparse = _sheet()
+        _require_found(counts_zeros, tuple(sheet), sparse)
+    return "the A100's sheet and 60 random ones, with none, some and all tensor rates doubled"
+
+
+def _sheet() -> tuple[int, float, dict[str, int], dict[str, float], set[str]]:
+    processors, ghz = random.randint(20, 160), round(random.uniform(1, 2.5), 2)
+    first = random.choice((512, 1024, 2048))
+    per_cycle = {"FP32": random.choice((128, 256))}
+    per_cycle |= {name: first * 2**k for k, name in enumerate(TENSOR)}
+    sparse = {name for name in TENSOR if random.random() < 0.5}
+    printed = {}
+    for name, each in per_cycle.items():
+        dense = processors * ghz * each / 1000 * random.uniform(1 - SPREAD, 1 + SPREAD)
+        printed[name] = float(f"{dense * (2 if name in sparse else 1):.3g}")
+    return processors, ghz, per_cycle, printed, sparse
+
+
+def _require_found(
+    counts_zeros: Callable[..., Any], sheet: tuple[Any, ...], want: set[str]
+) -> None:
+    processors, ghz, per_cycle, printed = sheet
+    found = counts_zeros(processors, ghz, dict(per_cycle), dict(printed))
+    got = set(found) if isinstance(found, set | list | tuple | frozenset) else None
+    if got == want:
+        return
+    if got is None:
+        raise Wrong(f"you return {found!r}, want a set of dtypes such as {{'BF16'}}")
+    name = min(got ^ want)
+    dense = processors * ghz * per_cycle.get(name, 0) / 1000
+    said = f"you {'count' if name in got else 'leave out'} {name}"
+    numbers = f"{processors} × {ghz} GHz × {per_cycle.get(name)} = {dense:.4g} TFLOP/s"
+    raise Wrong(f"{said}: {numbers}, and the sheet says {printed.get(name)}")
+
+
+def check_waits_for(waits_for: Callable[..., Any]) -> str:
+    """Random products on random machines, where the longest part leads by at least 2%."""
+    done = dict.fromkeys(("memory", "compute", "overhead"), 0)
+    while min(done.values()) < 60:
+        m, k, n = (2 ** random.randint(0, 13) for _ in range(3))
+        size, rate, width = (
+            random.choice((1, 2, 4)),
+            10 ** random.uniform(11, 15),
+            10 ** random.uniform(10, 12.9),
+        )
+        roof = Roof(rate, width, 10 ** random.uniform(-6, -4.5))
+        parts = roof.parts(operations.product(m, k, n, size))
+        second, longest = sorted(parts.values())[1:]
+        want = roof.waits_for(operations.product(m, k, n, size))
+        if longest < 1.02 * second or done[want] >= 60:
+            continue
+        got = waits_for(m, k, n, size, rate, width, roof.latency_seconds)
+        if got != want:
+            shown = ", ".join(f"{part} {time * 1e6:.3g} µs" for part, time in parts.items())
+            case = f"({m}, {k}) × ({k}, {n}), {size} bytes, {rate / 1e12:.3g} TFLOP/s"
+            raise Wrong(f"{case}, {width / 1e9:.3g} GB/s: you say {got!r}, want {want!r} ({shown})")
+        done[want] += 1
+    return "180 random products, 60 for each answer"
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise Wrong(f"you return {value!r}, want a number")
+    return value
+
+
+EXERCISES = (
+    Exercise(
+        "machine.layer_norm",
+        "write layer_norm_seconds(rows, width, size, bytes_per_s): the time from its bytes alone.",
+        check_layer_norm,
+        (
+            "What is read once, and what is written once? There are four tensors.",
+            "The input and the result have rows · width numbers each, weight and bias width each.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "machine.turning_batch",
+        "write turning_batch(n_in, n_out, size, flop_per_s, bytes_per_s): the batch, or None.",
+        check_turning_batch,
+        (
+            "T_math = 2·B·n_in·n_out / flop_per_s. T_mem has three tensors, and two of them grow "
+            "with the batch B.",
+            "Bring B to one side: B · (2·i·o/F − s·(i + o)/W) ≥ s·i·o/W. What if the bracket isn't "
+            "positive?",
+            "The smallest whole number that is at least a fraction: math.ceil.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "machine.counts_zeros",
+        "write counts_zeros(processors, ghz, flop_per_cycle, tflop_per_s): a set of dtypes.",
+        check_counts_zeros,
+        (
+            "How many TFLOP/s can the chip do if every multiprocessor works in every cycle?",
+            "GHz are 10⁹ cycles a second, TFLOP/s 10¹². The printed rate is near that, or near "
+            "twice that: put the border between the two.",
+        ),
+        SOLUTION,
+    ),
+    Exercise(
+        "machine.waits_for",
+        'write waits_for(m, k, n, size, flop_per_s, bytes_per_s, latency): "memory", "compute" or '
+        '"overhead".',
+        check_waits_for,
+        (
+            "Three times: T_mem, T_math and latency. Which is the longest?",
+            "2·m·k·n FLOPs; m·k + k·n + m·n numbers of size bytes.",
+        ),
+        SOLUTION,
+    ),
+)

@@ -1,0 +1,220 @@
+"""Waits, timed: a chain of reads here and on a GPU, a disk, a message to oneself, a process.
+
+What a system can't do or doesn't tell is None; nothing is left behind.
+"""
+
+import array
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from course_utils.core.measurement import Measurement
+from course_utils.core.timing import measure, measure_rounds, seconds
+
+if TYPE_CHECKING:
+    import torch
+
+STEPS = 20_000
+LINE = 16  # 8-byte numbers in a line of a GPU's cache, 128 bytes
+KEY = 20_011  # only a thread that was given it follows the table's address
+CHASE = """
+template <typename T> T chase(T at, T table, T key) {
+    if (key != KEY) return at;
+    const T* next = reinterpret_cast<const T*>(table);
+    for (int step = 0; step < STEPS; step++) at = next[at];
+    return at;
+}
+""".replace("STEPS", str(STEPS)).replace("KEY", str(KEY))
+PAGE = 4096
+FILE_BYTES = 16 * 2**20
+READS = 50
+ECHO = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as peer:
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while said := peer.recv(1):
+        peer.sendall(said)
+"""
+
+
+def chain(n_bytes: int) -> "array.array[int]":
+    """A table of 8-byte numbers, each the place of the next: one ring through all of them.
+
+    next = (1664525 · place + 12345) mod n has the full period (Hull and Dobell 1962), and its
+    steps are foreseen by no prefetcher.
+    Errors: ValueError unless `n_bytes` is a power of two, 64 or more.
+    """
+    import torch
+
+    n = n_bytes // 8
+    if n < 8 or 8 * n != n_bytes or n & (n - 1):
+        raise ValueError(f"a chain wants a power of two of bytes, 64 or more, not {n_bytes}")
+    following = (torch.arange(n) * 1_664_525 + 12_345) & (n - 1)
+    return array.array("q", following.numpy().tobytes())
+
+
+def chain_step(n_bytes: int) -> Measurement:
+    """Seconds of a step along a chain: the next read needs the last one's answer.
+
+    The step is one of a Python loop, whose own time is in it. Each repetition goes on where the
+    last one ended, so that it meets places which no cache has seen lately.
+    """
+    table, place = chain(n_bytes), 0
+
+    def follow() -> None:
+        nonlocal place
+        at = place
+        for _ in range(STEPS):
+            at = table[at]
+        place = at
+
+    return measure(follow, budget_seconds=0.06, clock="host").per(STEPS)
+
+
+def gpu_chain_step(n_bytes: int) -> Measurement | None:
+    """Seconds of a step along a chain through `n_bytes` of the GPU's memory, by one of its threads.
+
+    None, and a printed sentence, where this torch can't compile a kernel of one's own (its
+    jiterator, which needs no CUDA toolkit). The table has been read by the whole GPU before, so
+    its L2 cache has what fits.
+    """
+    import torch
+
+    table = line_chain(n_bytes, torch.device("cuda"))
+    address, key = torch.tensor([[table.data_ptr()], [KEY]], device="cuda")
+    place = torch.zeros_like(address)
+    chase = torch.cuda.jiterator._create_jit_fn(CHASE)
+
+    def follow() -> None:
+        nonlocal place
+        place = chase(place, address, key)
+
+    try:
+        follow()
+    except (AttributeError, AssertionError, RuntimeError) as error:
+        said = (str(error).splitlines() or [""])[0]
+        print(f"This torch compiles no kernels of one's own ({said:.100}): no chain here.")
+        return None
+    table.sum()
+    return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)
+
+
+def line_chain(n_bytes: int, device: "torch.device") -> "torch.Tensor":
+    """A table like `chain`'s, but with one place in each line of a GPU's cache; 0 elsewhere.
+
+    Errors: ValueError unless `n_bytes` is a power of two, 1,024 or more.
+    """
+    import torch
+
+    n = n_bytes // (8 * LINE)
+    if n < 8 or 8 * LINE * n != n_bytes or n & (n - 1):
+        raise ValueError(f"such a chain wants a power of two of bytes, 1,024 or more: {n_bytes}")
+    table = torch.zeros(n, LINE, dtype=torch.int64, device=device)
+    table[:, 0] = LINE * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
+    return table.flatten()
+
+
+def loopback_message() -> Measurement | None:
+    """Seconds of a byte over TCP to another process of this machine, and back."""
+    try:
+        with _echo() as ask:
+            return measure(ask, budget_seconds=0.1, clock="host")
+    except OSError:
+        return None
+
+
+@contextmanager
+def _echo() -> Iterator[Callable[[], object]]:
+    """A function that sends a byte to a process, which sends it back and ends with the block."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        server.settimeout(20)
+        port = str(server.getsockname()[1])
+        echo = subprocess.Popen([sys.executable, "-I", "-S", "-c", ECHO, port])
+        try:
+            peer, _ = server.accept()
+            with peer:
+                peer.settimeout(20)
+                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                yield lambda: peer.recv(peer.send(b"?"))
+        finally:
+            with suppress(subprocess.TimeoutExpired):
+                echo.wait(5)
+            echo.kill()
+            echo.wait()
+
+
+def process_start() -> Measurement:
+    """Seconds of starting a Python that does nothing, until it has ended."""
+    command = [sys.executable, "-I", "-S", "-c", "pass"]
+    return measure_rounds(
+        lambda: {"start": seconds(lambda: subprocess.run(command, check=True))}, 7
+    )["start"]
+
+
+def disk_reads(folder: str | None = None) -> dict[str, Measurement | None]:
+    """Seconds of reading 4 KiB at random places of a file, by who answers.
+
+    "page cache": the kernel's copy in memory. "disk": what is left when that copy was dropped
+    (POSIX_FADV_DONTNEED); each page is first asked for without waiting (RWF_NOWAIT), and one that
+    is there nevertheless isn't counted. None where the system has no such calls, or where the page
+    cache answers whatever we do, as in memory-backed folders. What a drive, or the host of a
+    virtual machine, keeps in a memory of its own can't be told from a disk.
+    """
+    cached: list[float] = []
+    on_disk: list[float] = []
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+        file.write(os.urandom(FILE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+        cached = _reads(file.fileno(), dropped=False)
+        on_disk = _reads(file.fileno(), dropped=True)
+    return {"page cache": _measured(cached), "disk": _measured(on_disk)}
+
+
+def _reads(file: int, dropped: bool) -> list[float]:
+    if not hasattr(os, "pread") or (dropped and not _can_ask()):
+        return []
+    if dropped:
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    places = random.Random(0).sample(range(FILE_BYTES // PAGE), READS)
+    found = [_read_seconds(file, place * PAGE, dropped) for place in places]
+    return [took for took in found if took is not None]
+
+
+def _read_seconds(file: int, place: int, dropped: bool) -> float | None:
+    """Seconds of reading a page; None where it should have been dropped and is there all the same.
+
+    To ask for a page without waiting begins its read, so the asking counts.
+    """
+    began = time.perf_counter()
+    if dropped and _in_memory(file, place):
+        return None
+    os.pread(file, PAGE, place)
+    return time.perf_counter() - began
+
+
+def _can_ask() -> bool:
+    return all(hasattr(os, name) for name in ("posix_fadvise", "preadv", "RWF_NOWAIT"))
+
+
+def _in_memory(file: int, place: int) -> bool:
+    """Whether the page cache has that byte; True where the file system won't say."""
+    try:
+        os.preadv(file, [bytearray(1)], place, os.RWF_NOWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _measured(times: list[float]) -> Measurement | None:
+    return Measurement(tuple(times), READS, None, "host") if len(times) > READS // 2 else None

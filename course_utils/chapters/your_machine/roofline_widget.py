@@ -1,0 +1,105 @@
+"""A widget: a GPU, a linear layer and a dtype; its point moves under the GPU's roof."""
+
+from typing import Any
+
+import ipywidgets as widgets
+
+from course_utils.chapters.your_machine.operations import Work
+from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
+from course_utils.chapters.your_machine.roofline_figure import draw_roof
+from course_utils.core.gpus import GPUS, Specs, explain_unknown, gpu_specs
+from course_utils.figures.still import Still
+from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, styled
+
+BATCHES = tuple(2**k for k in range(15))
+WIDTHS = tuple(2**k for k in range(6, 15))
+
+
+def roofline_point(
+    gpu: str = "H200", batch: int = 64, n_in: int = 4096, n_out: int = 4096, dtype: str = "BF16"
+) -> Still:
+    """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
+
+    Errors: LookupError for a GPU that isn't in specs.py; ValueError for a dtype it has no unit for.
+    """
+    found = gpu_specs(gpu)
+    if found is None:
+        raise LookupError(explain_unknown(gpu))
+    gpu_roof(found, dtype)
+    menu = _menu([specs.title for specs in GPUS], found.title, "GPU")
+    kinds = _menu(dtypes(found), dtype, "dtype")
+    sliders = [
+        _slider(BATCHES, batch, "batch"),
+        _slider(WIDTHS, n_in, "numbers in"),
+        _slider(WIDTHS, n_out, "numbers out"),
+    ]
+    picture = widgets.Image(format="png", layout=widgets.Layout(max_width="800px"))
+    reading = widgets.HTML()
+
+    def update(_change: Any = None) -> None:
+        specs = gpu_specs(menu.value)
+        assert specs is not None
+        if tuple(kinds.options) != tuple(dtypes(specs)):
+            wanted = kinds.value
+            kinds.options = dtypes(specs)
+            kinds.value = wanted if wanted in kinds.options else kinds.options[0]
+        rows, wide_in, wide_out = (slider.value for slider in sliders)
+        shape = (rows, wide_in, wide_out, SIZES[kinds.value])
+        roof = gpu_roof(specs, kinds.value)
+        picture.value = draw_point(specs, roof, layer(*shape), kinds.value).png
+        reading.value = explain(roof, *shape)
+
+    for control in (menu, kinds, *sliders):
+        control.observe(update, "value")
+    update()
+    alt = "Choose a GPU and a layer's shape: its point climbs the roof with the batch"
+    return Still([widgets.HBox([menu, kinds]), *sliders, picture, reading], picture, alt)
+
+
+def dtypes(specs: Specs) -> list[str]:
+    """The dtypes that a GPU has units for."""
+    return [name for name in SIZES if getattr(specs, name.lower()) is not None]
+
+
+def explain(roof: Roof, batch: int, n_in: int, n_out: int, size: int) -> str:
+    """The point in numbers, and the batch at which the layer turns, as HTML."""
+    work = layer(batch, n_in, n_out, size)
+    share = roof.attainable(work.intensity) / roof.flop_per_s
+    waits = "compute" if work.intensity >= roof.ridge else "memory"
+    turning = turning_batch(n_in, n_out, size, roof.flop_per_s, roof.bytes_per_s)
+    when = f"from batch <b>{turning:,}</b> on" if turning else "at <b>no</b> batch"
+    return (
+        f"<b>{work.intensity:,.1f} FLOP/byte</b>, ridge {roof.ridge:,.0f}: waits for "
+        f"<b>{waits}</b>, at most {share:.0%} of the peak; compute-bound {when}"
+    )
+
+
+@styled
+def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
+    """The roof, and the point that a layer reaches at most."""
+    title = f"{specs.title}, {dtype}: {work.intensity:,.1f} FLOP/byte"
+    figure = new_figure(title, 4)
+    axes = figure.subplots()
+    draw_roof(axes, roof, COLOURS["published"])
+    x, y = work.intensity, roof.attainable(work.intensity)
+    axes.plot([x, x], [axes.get_ylim()[0], y], color=INK, linewidth=1, linestyle="--")
+    axes.plot([x], [y], color="#009E73", marker="o", markersize=12)
+    note = f"at most {y / 1e12:.3g} TFLOP/s"
+    side = (14, -4) if x < 100 else (-14, -22)
+    axes.annotate(note, (x, y), side, textcoords="offset points", va="center", fontsize=12,
+                  ha="left" if x < 100 else "right")  # fmt: skip
+    figure.supxlabel(f"published: {specs.source}", fontsize=9, color="#555555", x=0.01, ha="left")
+    return render(figure, title)
+
+
+def _menu(options: list[str], value: str, text: str) -> widgets.Dropdown:
+    return widgets.Dropdown(
+        options=options, value=value, description=text, layout=widgets.Layout(width="260px")
+    )
+
+
+def _slider(values: tuple[int, ...], value: int, text: str) -> widgets.SelectionSlider:
+    return widgets.SelectionSlider(
+        options=values, value=value, description=text, continuous_update=False,
+        style={"description_width": "100px"}, layout=widgets.Layout(width="420px"),
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""A ruler of time: a logarithmic scale from nanoseconds to a second, others' numbers and ours."""
+
+import math
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from course_utils.core.evidence import Published, Recording
+from course_utils.core.measurement import Measurement, format_seconds
+from course_utils.core.series import Series
+from course_utils.figures.style import COLOURS, MARKS, Picture, new_figure, render, styled, tick
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOW, HIGH = 2e-10, 1.0  # seconds
+DECADES = [10.0**k for k in range(-9, 1)]
+
+
+@styled
+def draw_ruler(
+    title: str,
+    live: Mapping[str, float | Measurement | None],
+    *elsewhere: Series | Recording | Published | None,
+) -> Picture:
+    """Live times above the scale, each of the others below, from the shortest to the longest.
+
+    What couldn't be measured (None) takes no place.
+    """
+    measured = {name: value for name, value in live.items() if value is not None}
+    groups = [Series.of(values) for values in (measured, *elsewhere) if values]
+    groups = _together(groups)
+    rows = [sum(map(len, (g.values for g in groups if (g.kind == "live") == up))) for up in (1, 0)]
+    figure = new_figure(title, 1.5 + 0.27 * sum(rows))
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    axes.set_xlim(LOW, HIGH)
+    axes.set_ylim(-rows[1] - 0.6, rows[0] + 0.6)
+    _scale(axes)
+    up = [(value, name, "live") for g in groups if g.kind == "live" for name, value in _items(g)]
+    down = [(v, name, g.kind) for g in groups if g.kind != "live" for name, v in _items(g)]
+    _marks(axes, sorted(up, reverse=True), 1)
+    _marks(axes, sorted(down, reverse=True), -1)
+    sources = dict.fromkeys(fill(g.provenance, 110) for g in groups)
+    figure.supxlabel("\n".join(sources), fontsize=9, color="#555555", x=0.01, ha="left")
+    return render(figure, title, 32)
+
+
+def _items(group: Series) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in group.values.items() if value > 0]
+
+
+def _together(groups: Sequence[Series]) -> list[Series]:
+    """Groups of one kind and source as one."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for group in groups:
+        found.setdefault((group.kind, group.provenance), {}).update(group.values)
+    return [Series(values, kind, origin) for (kind, origin), values in found.items()]
+
+
+def _scale(axes: "Axes") -> None:
+    from matplotlib.ticker import NullLocator
+
+    axes.axhline(0, color="#222222", linewidth=2)
+    axes.xaxis.set_major_formatter(lambda x, _at: tick(x, "seconds"))
+    axes.set_xticks(DECADES)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.grid(True, axis="x")
+
+
+def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None:
+    """A stem from the scale to each time; the longest time stands next to the scale."""
+    for place, (value, name, kind) in enumerate(marks, 1):
+        y, colour = side * place, COLOURS[kind]
+        axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot([value], [y], color=colour, marker=MARKS[kind], markersize=6)
+        late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
+        text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
+        axes.annotate(
+            f"{name}: {text}", (value, y), (-8 if late else 8, 0), textcoords="offset points",
+            ha="right" if late else "left", va="center", fontsize=10, color=colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+        )  # fmt: skip

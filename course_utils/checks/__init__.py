@@ -1,1 +1,0 @@
-"""The checkers of the exercises, one file a chapter."""

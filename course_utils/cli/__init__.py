@@ -1,0 +1,1 @@
+"""What `python -m course_utils` runs."""

@@ -1,0 +1,224 @@
+"""Running chapters: `normalise` stores their outputs, `record` keeps what they measure."""
+
+import base64
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files, recording
+from course_utils.core.machine import this_machine
+from course_utils.core.running import UNATTENDED
+
+CELL_SECONDS = 600  # on a GPU, one cell of chapter 9 starts some fifty processes
+INTERRUPTED = "KeyboardInterrupt"
+TIME_IS_UP = "the time is up: what was measured until now is kept"
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+EXECUTED = files.ROOT / "build" / "executed"
+
+
+class NotebookError(Exception):
+    """A notebook that doesn't run; the message says where, and what the cell said."""
+
+
+def normalise(path: Path) -> float:
+    """Runs a notebook top to bottom and stores it so that only its content can differ next time.
+
+    Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
+    Python version go. The picture of a cell tagged `front-page` is also kept under docs/, for the
+    README. Returns the seconds it took.
+    Errors: NotebookError where a cell fails; the file on disk stays as it was.
+    """
+    start, before = time.perf_counter(), path.read_bytes()
+    notebook, failed = run(path, stop_at_error=True)
+    if failed:
+        raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
+    tidy(notebook)
+    if path.read_bytes() != before:
+        raise NotebookError(f"{path.name} isn't stored: it was changed meanwhile. Run this again.")
+    files.write_whole(path.resolve(), _as_text(notebook))
+    _show_on_the_front_page(notebook)
+    return time.perf_counter() - start
+
+
+def record(path: Path, to: Path, deadline: float | None = None) -> list[str]:
+    """Runs a chapter with recording on: its experiments' files go below `to`.
+
+    `deadline`, in seconds since 1970, is when a cell that still runs is stopped.
+
+    Goes on after a cell that fails, so that what can be measured is; returns what failed. The
+    executed notebook is kept under build/executed, to be read and not committed.
+    Errors: NotebookError, before anything runs, where `to` can't be written.
+    """
+    _require_writable(to)
+    this_machine()
+    changes = {recording.RECORD_TO: str(to.resolve())}
+    changes |= {recording.DEADLINE: str(deadline)} if deadline else {}
+    with _environment(changes):
+        notebook, failed = run(path, stop_at_error=False, deadline=deadline)
+    tidy(notebook)
+    files.write_whole(EXECUTED / this_machine().slug / path.name, _as_text(notebook))
+    return failed
+
+
+def run(
+    path: Path, stop_at_error: bool, deadline: float | None = None, **watch: Any
+) -> tuple[Any, list[str]]:
+    """The executed notebook, and a sentence for each cell that failed.
+
+    A cell may take CELL_SECONDS, and no longer than to `deadline` (seconds since 1970). `watch` is
+    what nbclient calls as cells begin and end (`on_cell_start`, `on_cell_executed`).
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except OSError:
+        raise
+    except Exception as error:
+        raise NotebookError(
+            f"{path.name} can't be read as a notebook ({type(error).__name__}). "
+            f"Get it back: git checkout {path.name}"
+        ) from None
+    client = NotebookClient(
+        notebook,
+        timeout_func=lambda _cell: _cell_seconds(deadline),
+        kernel_name=KERNEL["name"],
+        allow_errors=not stop_at_error,
+        record_timing=False,
+        resources={"metadata": {"path": str(path.parent)}},
+        **watch,
+    )
+    paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
+    changes = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), UNATTENDED: "1"}
+    with _environment(changes), _cells_shown(notebook, path.stem, client):
+        try:
+            client.execute(stderr=subprocess.DEVNULL)
+        except CellExecutionError:
+            pass
+        except CellTimeoutError:
+            if deadline and time.time() >= deadline - 1:
+                others = [said for said in _failures(notebook) if INTERRUPTED not in said]
+                return notebook, [*others, TIME_IS_UP]
+            return notebook, [f"a cell ran longer than {CELL_SECONDS} s and was stopped"]
+        except BaseException as error:
+            # nbclient answers Ctrl-C and SIGTERM itself: it ends the kernel, then falls over it.
+            if hasattr(client, "_async_cleanup_kernel_future"):
+                raise KeyboardInterrupt from None
+            if isinstance(error, DeadKernelError):
+                return notebook, ["the kernel died: not enough memory?"]
+            raise
+    return notebook, _failures(notebook)
+
+
+def _cell_seconds(deadline: float | None) -> int:
+    """What a cell may take; nbclient reads 0 as "for ever"."""
+    left = deadline - time.time() if deadline else CELL_SECONDS
+    return max(1, min(CELL_SECONDS, int(left)))
+
+
+@contextmanager
+def _cells_shown(notebook: Any, what: str, client: Any) -> Iterator[None]:
+    """A bar of the cells that ran, for whoever sits at a terminal."""
+    from tqdm import tqdm
+
+    total = sum(cell.cell_type == "code" for cell in notebook.cells)
+    with tqdm(total=total, desc=what, unit=" cells", leave=False, disable=None) as shown:
+        before = client.on_cell_executed
+
+        def next_cell(**cell: Any) -> None:
+            shown.update(1)
+            if before:
+                before(**cell)
+
+        client.on_cell_executed = next_cell
+        yield
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise NotebookError(
+            f"Nothing was run: {folder} can't be written ({error.strerror}). "
+            "Make it writable, or record elsewhere with --to FOLDER."
+        ) from None
+
+
+def tidy(notebook: Any) -> None:
+    """Removes what differs from run to run or from machine to machine and isn't content."""
+    kept = {k: v for k, v in notebook.metadata.items() if k == "course"}
+    notebook.metadata = {**kept, "kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        for key in ("execution", "ExecuteTime", "collapsed", "scrolled"):
+            cell.metadata.pop(key, None)
+        if cell.cell_type == "code":
+            cell.outputs = _merge_streams(cell.outputs)
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET_VIEW, None)
+                output.pop("transient", None)
+
+
+def _merge_streams(outputs: list[Any]) -> list[Any]:
+    """Neighbouring pieces of one stream as one, wherever the kernel happened to cut them."""
+    merged: list[Any] = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if last and output.output_type == "stream" and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def _as_text(notebook: Any) -> str:
+    import nbformat
+
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def _show_on_the_front_page(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if "front-page" in cell.metadata.get("tags", []):
+            for output in cell.outputs:
+                if "image/png" in output.get("data", {}):
+                    png = base64.b64decode(output.data["image/png"])
+                    (files.ROOT / "docs" / f"{cell.id}.png").write_bytes(png)
+
+
+def _failures(notebook: Any) -> list[str]:
+    return [
+        f"code cell {number} ({cell.source.splitlines()[0]}): {output.ename}: {output.evalue}"
+        for number, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1)
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def say(text: str) -> None:
+    """One line on the terminal, at once."""
+    print(text, flush=True, file=sys.stdout)

@@ -1,0 +1,212 @@
+"""Evidence: what was measured elsewhere by this course, and what others said."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files, running
+
+CHAPTER = running.CHAPTER
+Row = dict[str, Any]
+
+
+class EvidenceError(Exception):
+    """Evidence that isn't there or can't be trusted; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Evidence from elsewhere: rows of named columns, with units in the names."""
+
+    rows: list[Row]
+
+    def value(self, column: str, **where: Any) -> Any:
+        """The one entry of `column` in the row whose other columns equal `where`."""
+        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
+        if len(found) != 1:
+            raise EvidenceError(f"{len(found)} rows have {where}, not one")
+        return found[0]
+
+    def column(self, name: str) -> list[Any]:
+        """All entries of a column, in order."""
+        return [row[name] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Recording(Rows):
+    """One experiment as a named machine gave it."""
+
+    machine: str
+    date: str
+    versions: dict[str, str]
+
+    @property
+    def provenance(self) -> str:
+        """`recorded: H200, torch 2.11.0, 2026-11-21`"""
+        return f"recorded: {self.machine}, torch {self.versions['torch']}, {self.date[:10]}"
+
+
+@dataclass(frozen=True)
+class Published(Rows):
+    """Figures of someone else's, with their source."""
+
+    source: str
+    what: str
+    licence: str | None = None
+
+    @property
+    def provenance(self) -> str:
+        return f"published: {self.source}"
+
+
+@cache
+def experiments() -> dict[str, Any]:
+    """data/experiments.json: for each chapter its experiments, with version and columns."""
+    return data("experiments.json")
+
+
+def data(name: str) -> dict[str, Any]:
+    """A JSON object from data/; EvidenceError says how to get it back where it can't be read."""
+    try:
+        found = json.loads((files.DATA / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EvidenceError(f"data/{name} can't be read. Get it back: git checkout data/{name}")
+    return found
+
+
+def recorded(experiment: str, machine: str | None = None) -> Recording | None:
+    """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
+
+    None where nothing was recorded. A file that is broken, edited or of another version of the
+    experiment is passed over, with a printed sentence that says so.
+    Errors: EvidenceError for an experiment that data/experiments.json doesn't know.
+    """
+    chapter, name, declared = declaration(experiment)
+    found = []
+    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
+        try:
+            content = read_recording(path, declared["version"], declared["columns"])
+        except EvidenceError as problem:
+            print(problem)
+            continue
+        if content["rows"]:
+            found.append((bool(content["machine"]["gpus"]), content["date"], content))
+    if not found:
+        return None
+    _, _, best = max(found, key=lambda entry: entry[:2])
+    title = best["machine"]["name"]
+    running.note("recorded", name=name, machine=title, date=best["date"])
+    return Recording(best["rows"], title, best["date"], best["versions"])
+
+
+def recorded_machines(chapter: str) -> list[str]:
+    """The machines that recorded something for a chapter, each with its newest date."""
+    newest: dict[str, str] = {}
+    for path in sorted(files.RECORDED.glob(f"*/{chapter}/*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            name, date = content["machine"]["name"], content["date"][:10]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue  # `recorded` says what is wrong with it where it is used
+        newest[name] = max(date, newest.get(name, ""))
+    return [f"{name} ({date})" for name, date in sorted(newest.items())]
+
+
+def published(name: str) -> Published:
+    """Figures of someone else's: from data/published.json, or data/published/<name>.json.
+
+    Short ones stand together in the first, long tables in files of their own, as columns and rows.
+    Errors: EvidenceError, with the names there are, for others.
+    """
+    found = data("published.json").get(name) or _published_table(name)
+    running.note("published", name=name, source=found["source"])
+    return Published(found["rows"], found["source"], found["what"], found.get("licence"))
+
+
+def published_names() -> list[str]:
+    """Every name that `published` knows."""
+    tables = (path.stem for path in (files.DATA / "published").glob("*.json"))
+    return sorted([*data("published.json"), *tables])
+
+
+def _published_table(name: str) -> dict[str, Any]:
+    if name not in published_names():
+        known = ", ".join(published_names())
+        raise EvidenceError(f"No published figures are called {name!r}. There are: {known}")
+    table = data(f"published/{name}.json")
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    return table | {"rows": rows}
+
+
+def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dict[str, Any]:
+    """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
+    where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
+    again = "Remove it, or record it again on that machine with `make record`."
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kept = content.pop("sha256")
+        found = content["version"]
+        found_digest = digest(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
+    if kept != found_digest:
+        raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
+    if found != version:
+        raise EvidenceError(
+            f"{where} was recorded by version {found} of the experiment, and this chapter has "
+            f"version {version}: not shown. {again}"
+        )
+    if not _is_whole(content, set(columns)):
+        raise EvidenceError(f"{where} lacks what every recording has. {again}")
+    return content
+
+
+def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
+    """Machine, date, versions and rows are there, and every row has the experiment's columns."""
+    try:
+        texts = (content["machine"]["name"], content["date"], content["versions"]["torch"])
+        rows = content["rows"]
+        return (
+            all(isinstance(text, str) for text in texts)
+            and isinstance(content["machine"]["gpus"], list)
+            and all(columns <= set(row) for row in rows)
+            and isinstance(rows, list)
+        )
+    except (KeyError, TypeError):
+        return False
+
+
+def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
+    """Chapter, name and declaration of an experiment, by its name in the chapter that runs.
+
+    `chapter/name` finds it from anywhere. Errors: EvidenceError, with the names there are.
+    """
+    chapter, _, name = experiment.rpartition("/")
+    chapter = chapter or os.environ.get(CHAPTER, "")
+    if not chapter:
+        raise EvidenceError("Which chapter? Call start('02_async_execution') first, or name both.")
+    if chapter not in experiments():
+        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {_names(experiments())}")
+    if name not in experiments()[chapter]:
+        raise EvidenceError(
+            f"{chapter} has no experiment {name!r}. It has: {_names(experiments()[chapter])}. "
+            "A new one is declared in data/experiments.json."
+        )
+    return chapter, name, experiments()[chapter][name]
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known))
+
+
+def digest(content: dict[str, Any]) -> str:
+    """What tells whether a recording was edited: SHA-256 of its content, keys sorted."""
+    canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,209 @@
+"""Keeping what is measured here, while `make record` runs; `evidence` reads it back."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import evidence, files
+from course_utils.core.evidence import EvidenceError, Row
+from course_utils.core.machine import this_machine
+from course_utils.core.measured_code import code_of
+from course_utils.core.measurement import Measurement
+from course_utils.core.running import bar
+
+RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
+DEADLINE = (
+    "COURSE_DEADLINE"  # when to stop, in seconds since 1970; nothing waits where it isn't set
+)
+SPREAD = ("_q1", "_q3", "_n")
+
+
+def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
+    """Keeps rows of an experiment of the running chapter, when `make record` runs it.
+
+    Without recording it only checks the rows. A Measurement in a column `x_seconds` becomes its
+    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
+    short for rows of two columns: its keys, its values.
+
+    Errors: EvidenceError for an unknown experiment, for columns other than those declared in
+    data/experiments.json, and where the folder can't be written (the old file stays).
+    """
+    columns = evidence.declaration(experiment)[2]["columns"]
+    if isinstance(rows, dict):
+        rows = [dict(zip(columns, pair, strict=True)) for pair in rows.items()]
+    _keep(experiment, [_checked(experiment, row) for row in rows])
+
+
+def record_each(
+    experiment: str, cases: Iterable[Row], measure: Callable[[Row], Row], what: str = ""
+) -> list[Row]:
+    """A row for each case: what identifies it, and what `measure(case)` gives besides.
+
+    For experiments of many rows. While `make record` runs, the file is kept after every row, a
+    row that this machine recorded with the same code and versions isn't measured again, and no
+    row is begun that would end after the time is up. A row that fails (out of memory) is a
+    printed sentence and costs nothing else. `what` stands at the bar. Measurements come back as
+    `record` keeps them.
+
+    Errors: EvidenceError as for `record`.
+    """
+    cases = list(cases)
+    before = _rows_so_far(experiment)
+    rows: list[Row] = []
+    left_out: list[str] = []
+    longest = 0.0
+    for place, case in enumerate(bar(cases, what or experiment)):
+        found = next((row for row in before if case.items() <= row.items()), None)
+        if found is None and _is_too_late(longest):
+            print(f"Time is up: {place} of {len(cases)} rows of {experiment} are done. {GO_ON}")
+            _keep(experiment, rows, left_out, missing=len(cases) - place)
+            return rows
+        start = time.perf_counter()
+        try:
+            found = found or case | measure(case)
+        except Exception as error:
+            left_out.append(_sentence(case, error))
+            print(f"– {left_out[-1]}")
+        else:
+            rows.append(_checked(experiment, found))
+        _free_memory(failed=found is None)
+        longest = max(longest, time.perf_counter() - start)
+        _keep(experiment, rows, left_out, missing=len(cases) - place - 1)
+    if not cases:
+        _keep(experiment, rows)
+    return rows
+
+
+GO_ON = "The next `make record` goes on there."
+
+
+def recording_folder() -> Path | None:
+    """Where this machine's recordings go while `make record` runs; None at other times."""
+    return Path(os.environ[RECORD_TO]) / this_machine().slug if os.environ.get(RECORD_TO) else None
+
+
+def seconds_left() -> float:
+    """Until the time that `make record` was given is up; infinity without one."""
+    return float(os.environ.get(DEADLINE, "inf")) - time.time()
+
+
+def _is_too_late(needed_seconds: float) -> bool:
+    return seconds_left() < needed_seconds
+
+
+def _sentence(case: Row, error: Exception) -> str:
+    named = ", ".join(f"{column} {value}" for column, value in case.items())
+    said = re.sub(r"/\S*/", "…/", (str(error).splitlines() or [""])[0])  # no folder of a machine
+    return f"{named}: left out ({type(error).__name__}: {said:.200})"
+
+
+def _free_memory(failed: bool) -> None:
+    """After a failure, what it left on the GPU goes, so that the next row meets what it expects."""
+    torch = sys.modules.get("torch")
+    if failed and torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def _rows_so_far(experiment: str) -> list[Row]:
+    """What this machine recorded with the same code and versions."""
+    path = _path(experiment)
+    if path is None or not path.exists():
+        return []
+    chapter, name, declared = evidence.declaration(experiment)
+    try:
+        content = evidence.read_recording(path, declared["version"], declared["columns"])
+    except EvidenceError:
+        return []
+    same_code = content.get("code") == code_of(chapter, name)
+    return content["rows"] if same_code and content["versions"] == this_machine().versions else []
+
+
+def _path(experiment: str) -> Path | None:
+    chapter, name, _ = evidence.declaration(experiment)
+    folder = recording_folder()
+    return folder / chapter / f"{name}.json" if folder else None
+
+
+def _checked(experiment: str, row: Row) -> Row:
+    """The row as it is kept; EvidenceError where its columns aren't the declared ones."""
+    chapter, name, declared = evidence.declaration(experiment)
+    plain = _plain(row)
+    if set(plain) - _spread_columns(plain) != set(declared["columns"]) or not _is_finite(plain):
+        raise EvidenceError(
+            f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
+            f"data/experiments.json, and wants finite numbers; this row is {plain}"
+        )
+    return {column: plain[column] for column in declared["columns"]} | plain
+
+
+def _plain(row: Row) -> Row:
+    plain: Row = {}
+    for column, value in row.items():
+        if isinstance(value, Measurement):
+            plain[column] = value.median
+            plain |= {f"{column}_q1": value.q1, f"{column}_q3": value.q3, f"{column}_n": value.n}
+        else:
+            plain[column] = value.item() if hasattr(value, "item") else value
+    return plain
+
+
+def _is_finite(row: Row) -> bool:
+    return all(math.isfinite(v) for v in row.values() if isinstance(v, float))
+
+
+def _spread_columns(row: Row) -> set[str]:
+    return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
+
+
+def _keep(experiment: str, rows: list[Row], left_out: Iterable[str] = (), missing: int = 0) -> None:
+    path = _path(experiment)
+    if path is None:
+        return
+    chapter, name, declared = evidence.declaration(experiment)
+    content = {
+        "chapter": chapter,
+        "experiment": name,
+        "version": declared["version"],
+        "machine": this_machine().as_dict(),
+        "versions": this_machine().versions,
+        "commit": _commit(),
+        "code": code_of(chapter, name),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "left_out": list(left_out),
+        "missing_rows": missing,
+        "rows": rows,
+    }
+    content["sha256"] = evidence.digest(content)
+    try:
+        files.write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise EvidenceError(
+            f"{name} was measured but can't be kept: {path.parent} isn't writable "
+            f"({error.strerror}). Make it writable, or record elsewhere with --to FOLDER."
+        ) from None
+
+
+def _commit() -> str | None:
+    """The commit of this tree, `+` behind it where the tree has changed since; None without either.
+
+    A kit has no git; the commit that it was made from stands in its file COMMIT.
+    """
+    if (files.ROOT / "COMMIT").exists():
+        return (files.ROOT / "COMMIT").read_text(encoding="utf-8").strip()
+    commands = (["git", "rev-parse", "HEAD"], ["git", "status", "--porcelain", "course_utils"])
+    try:
+        head, changes = (
+            subprocess.run(c, cwd=files.ROOT, capture_output=True, text=True, check=True).stdout
+            for c in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.strip() + ("+" if changes else "")

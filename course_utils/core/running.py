@@ -1,0 +1,48 @@
+"""Who runs this page: whether a person sits there, a bar for them, a journal for `make test`."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+UNATTENDED = "COURSE_UNATTENDED"  # set by what runs notebooks by itself, and by the tests
+JOURNAL = "COURSE_JOURNAL"  # the file to append to; nothing is kept where it isn't set
+CHAPTER = "COURSE_CHAPTER"  # the chapter that runs, set by `start`
+
+T = TypeVar("T")
+
+
+def is_attended() -> bool:
+    """False in a run of `normalise`, `record` or `demo`, and below pytest."""
+    return not (os.environ.get(UNATTENDED) or os.environ.get("PYTEST_VERSION"))
+
+
+def bar(steps: Iterable[T], what: str = "", total: int | None = None) -> Iterator[T]:
+    """The same steps, under a bar that comes after a second and goes when they are done.
+
+    `total` is their number, where `steps` can't say it. Nobody there: no bar, so that what is
+    stored and compared stays the same.
+    """
+    if not is_attended():
+        yield from steps
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(steps, desc=what, total=total, leave=False, delay=1) as shown:
+        yield from shown
+
+
+def note(kind: str, **what: Any) -> None:
+    """Appends one line of `kind` for the chapter that runs; several kernels may write at once.
+
+    Does nothing outside a chapter, or where no journal is asked for.
+    """
+    path, chapter = os.environ.get(JOURNAL), os.environ.get(CHAPTER)
+    if not path or not chapter:
+        return
+    line = json.dumps({"kind": kind, "chapter": chapter, **what}, ensure_ascii=False) + "\n"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(file, line.encode())
+    finally:
+        os.close(file)

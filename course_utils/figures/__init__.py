@@ -1,0 +1,1 @@
+"""How a number is shown: style, comparisons, tables, timelines, bars of bytes."""

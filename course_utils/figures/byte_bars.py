@@ -1,0 +1,78 @@
+"""Bars made of parts: what the bytes of each case consist of."""
+
+from collections.abc import Mapping
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PARTS = {
+    "parameter": "#56B4E9",
+    "half copy": "#E69F00",
+    "gradient": "#CC79A7",
+    "optimizer state": "#009E73",
+    "activation": "#F0E442",
+    "input": "#999999",
+    "temporary": "#D9D9D9",
+    "workspace": "#7B5EA7",
+    "rounding": "#8C6D31",
+}
+MIB = 2**20
+
+
+@styled
+def stacked_bytes(title: str, cases: Mapping[str, Mapping[str, int]], origin: str = "") -> Picture:
+    """A bar for each case, its bytes by kind side by side in the kinds' colours, total at its end.
+
+    `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis
+    is in MiB (2**20 bytes), in GiB from 2,048 MiB on. `origin` says where the numbers are from.
+    Errors: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
+    """
+    from matplotlib.patches import Patch
+
+    unknown = {kind for parts in cases.values() for kind in parts} - PARTS.keys()
+    if not cases or unknown:
+        wrong = f"no colour for {sorted(unknown)}" if unknown else "no case to draw"
+        raise ValueError(f"{title!r}: {wrong}; kinds are {', '.join(PARTS)}")
+    largest = max(sum(parts.values()) for parts in cases.values())
+    scale, unit = (MIB, "MiB") if largest < 2048 * MIB else (1024 * MIB, "GiB")
+    figure = new_figure(title, 1.6 + 0.5 * len(cases))
+    axes = figure.subplots()
+    for place, parts in enumerate(cases.values()):
+        _bar(axes, place, parts, scale, unit, largest)
+    axes.set_yticks(range(len(cases)), list(cases))
+    axes.set_ylim(len(cases) - 0.5, -0.6)
+    axes.set_xlim(0, 1.18 * largest / scale or 1)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(unit)
+    used = [
+        kind
+        for kind in PARTS
+        if any(parts.get(kind, 0) > 0.002 * largest for parts in cases.values())
+    ]
+    patches = [Patch(color=PARTS[kind], label=kind) for kind in used]
+    figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
+    if origin:
+        axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
+    return render(figure, title)
+
+
+def _bar(
+    axes: "Axes", place: int, parts: Mapping[str, int], scale: int, unit: str, largest: int
+) -> None:
+    left = 0.0
+    for kind, colour in PARTS.items():
+        size = parts.get(kind, 0) / scale
+        axes.barh(place, size, left=left, color=colour, height=0.72)
+        if size > 0.07 * largest / scale:
+            axes.annotate(
+                f"{size:.3g}", (left + size / 2, place), ha="center", va="center", fontsize=10.5
+            )
+        left += size
+    axes.annotate(
+        f"{left:.3g} {unit}", (left, place), (5, 0), textcoords="offset points", va="center",
+        color=INK, fontweight="bold",
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""Comparing evidence in a figure: live beside recorded beside published, each with its origin."""
+
+import math
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from course_utils.core.evidence import Published, Recording
+from course_utils.core.measurement import format_ratio, format_seconds
+from course_utils.core.series import Series, Values
+from course_utils.figures.style import (
+    COLOURS,
+    EXACT,
+    INK,
+    MARKS,
+    OTHER_KINDS,
+    Picture,
+    axis_unit,
+    new_figure,
+    render,
+    shade,
+    styled,
+    tick,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@styled
+def compare_bars(
+    title: str,
+    *evidence: "Values | Recording | Published | None",
+    unit: str = "seconds",
+    line: tuple[float, str] | None = None,
+) -> Picture:
+    """Horizontal bars, a panel for each kind of evidence, each on its own axis from zero.
+
+    Live values are a dict from label to value; recordings and published figures stand as they
+    are. Evidence that doesn't exist (None, an empty dict) takes no place. `unit` is "seconds" or
+    words for the axis. `line`, in the same unit, is a line in the live panel, with its label.
+    Errors: ValueError where no evidence is left.
+    """
+    shown = [Series.of(e) for e in evidence if e]
+    if not shown:
+        raise ValueError(f"No evidence at all for {title!r}: not live, not recorded, not published")
+    heights = [len(s.values) + 1.6 for s in shown]
+    figure = new_figure(title, 0.9 + 0.36 * sum(heights))
+    panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
+    for axes, one in zip(panels[:, 0], shown, strict=True):
+        _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
+    return render(figure, title, 48)
+
+
+@styled
+def compare_lines(
+    title: str,
+    lines: "Sequence[tuple[str, Values | None]]",
+    *,
+    x_label: str,
+    y_label: str,
+    log: str = "",
+    steps: bool = False,
+    marks: Mapping[float, str] | None = None,
+) -> Picture:
+    """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
+
+    A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
+    squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
+    `steps` a value holds until the next. Predictions and exact values come as
+    `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
+    words at places on the x axis, such as the sizes of caches.
+    """
+    from matplotlib.ticker import LogLocator
+
+    figure = new_figure(title, 4.6)
+    axes = figure.subplots()
+    ends: list[tuple[float, float, str, str]] = []
+    shown = [(label, Series.of(values)) for label, values in lines if values]
+    for place, (label, one) in enumerate(shown):
+        like = [other for _, other in shown if other.kind == one.kind]
+        ends.append(_line(axes, label, one, place, len(like), steps))
+    for axis in log:
+        data = [v for _, one in shown for v in (one.values if axis == "x" else one.values.values())]
+        few = axis == "x" and max(data) < 1000 * min(data)
+        getattr(axes, f"set_{axis}scale")("log", base=2 if few else 10)
+        getattr(axes, f"{axis}axis").set_minor_formatter("")
+        low, high = getattr(axes, f"get_{axis}lim")()
+        if not few and high < 300 * low:
+            getattr(axes, f"{axis}axis").set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda x, _at: tick(x, x_label))
+    axes.yaxis.set_major_formatter(lambda y, _at: tick(y, y_label))
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.grid(True)
+    _label_ends(axes, ends, "y" in log)
+    for x, words in (marks or {}).items():
+        axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
+        axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+    found = {Series.of(v).provenance for _, v in lines if v} - {""}
+    figure.supxlabel("\n".join(sorted(found)), fontsize=9, color="#555555", x=0.01, ha="left")
+    return render(figure, title, 48)
+
+
+@styled
+def number_lines(
+    title: str, values: Sequence[float], zooms: Sequence[tuple[float, float]]
+) -> Picture:
+    """The numbers of a format as strokes on a line, once for each zoom (from, to)."""
+    figure = new_figure(title, 0.7 + 0.95 * len(zooms))
+    panels = figure.subplots(len(zooms), 1, squeeze=False)
+    for axes, (low, high) in zip(panels[:, 0], zooms, strict=True):
+        shown = [v for v in values if low <= v <= high]
+        axes.vlines(shown, 0, 1, color=INK, linewidth=1)
+        axes.set_xlim(low, high)
+        axes.set_ylim(0, 1.5)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        note = f"{len(shown)} numbers from {low:g} to {high:g}"
+        axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
+    return render(figure, title, 48)
+
+
+def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
+    values, colour = list(one.values.values()), COLOURS.get(one.kind, EXACT)
+    largest = max([*values, line[0] if line else 0])
+    scale, unit_name = axis_unit(largest, unit)
+    scaled = [v / scale for v in values]
+    axes.barh(range(len(values)), scaled, color=colour, height=0.7)
+    for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
+        axes.annotate(
+            _amount(value, unit, one.kind), (max(length, 0), place), (5, 0),
+            textcoords="offset points", va="center",
+        )  # fmt: skip
+    axes.set_yticks(range(len(values)), [str(label) for label in one.values])
+    axes.set_ylim(len(values) - 0.5, -1 if line else -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1)
+    axes.set_xlabel(unit_name)
+    axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
+    if line:
+        axes.axvline(line[0] / scale, color=INK, linestyle="--", linewidth=1.5)
+        axes.annotate(
+            line[1], (line[0] / scale, -0.7), (4, 0), textcoords="offset points", va="center",
+            fontsize=10,
+        )  # fmt: skip
+
+
+def _line(
+    axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
+) -> tuple[float, float, str, str]:
+    other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
+    shades = max(3, alike) if one.kind == "published" and alike > 1 else alike
+    colour = shade(COLOURS[one.kind], place, shades) if one.kind in COLOURS else other
+    style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
+    x, y = list(one.values), list(one.values.values())
+    mark = MARKS.get(one.kind, "") if len(x) <= 20 else ""
+    axes.plot(
+        x, y, color=colour, linestyle=style, marker=mark,
+        drawstyle="steps-post" if steps else "default",
+    )  # fmt: skip
+    return x[-1], y[-1], label, colour
+
+
+def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
+    """Labels at the right of the lines, moved apart where they would touch."""
+    low, high = axes.get_ylim()
+    place = (lambda y: math.log(max(y, 1e-30))) if log else (lambda y: y)
+    span = place(high) - place(low)
+    last = -math.inf
+    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+        wanted = (place(y) - place(low)) / span
+        at = max(wanted, last + 0.075)
+        last = at
+        axes.annotate(
+            label, (x, y), (1.015, at), textcoords="axes fraction", color=colour, va="center",
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _amount(value: float, unit: str, kind: str) -> str:
+    text = format_seconds(value) if unit == "seconds" else format_ratio(value)
+    return text if kind == "live" else text.removeprefix("≈ ")

@@ -1,0 +1,99 @@
+"""Spans of work on rows (threads, streams, ranks), and the picture of them."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from course_utils.figures.style import (
+    INK,
+    KINDS,
+    OTHER_KINDS,
+    Picture,
+    axis_unit,
+    new_figure,
+    render,
+    styled,
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Work `label` on `row`, from `start` to `end` in seconds of one clock; `note` stands in it."""
+
+    row: str
+    label: str
+    start: float
+    end: float
+    note: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+class Spans(list[Span]):
+    """A list that spans add themselves to, from any thread."""
+
+    @contextmanager
+    def span(self, label: str, row: str | None = None, note: str = "") -> Iterator[None]:
+        """Times the block as one span; the row is the thread's name unless given."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            name = row or threading.current_thread().name
+            self.append(Span(name, label, start, time.perf_counter(), note))
+
+    def timed(self, fn: Callable[[], Any], label: str, row: str | None = None) -> Callable[[], Any]:
+        """`fn` as a function that makes a span of each of its calls."""
+
+        def call() -> Any:
+            with self.span(label, row):
+                return fn()
+
+        return call
+
+
+@styled
+def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> Picture:
+    """A bar a span, a line a row in the order given (else of their first span); time from 0.
+
+    Colours tell labels apart; a note is written where it fits. Errors: ValueError for no spans.
+    """
+    spans = sorted(spans, key=lambda s: s.start)
+    if not spans:
+        raise ValueError("There are no spans to draw: did the work that was to be timed run?")
+    names = list(dict.fromkeys(rows or [s.row for s in spans]))
+    labels = list(dict.fromkeys(s.label for s in spans))
+    start, end = spans[0].start, max(s.end for s in spans)
+    scale, unit = axis_unit(end - start or 1e-9, "seconds")
+    figure = new_figure(title, 1.9 + 0.55 * len(names))
+    axes = figure.subplots()
+    for place, label in enumerate(labels):
+        mine = [s for s in spans if s.label == label]
+        axes.barh(
+            [names.index(s.row) for s in mine],
+            [s.seconds / scale for s in mine],
+            left=[(s.start - start) / scale for s in mine],
+            height=0.72, color=KINDS.get(label, OTHER_KINDS[place % len(OTHER_KINDS)]),
+            edgecolor="white", linewidth=0.6, label=label,
+        )  # fmt: skip
+    for s in spans:
+        if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):
+            middle = ((s.start + s.end) / 2 - start) / scale
+            axes.text(
+                middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10, color=INK
+            )
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlim(0, (end - start) / scale)
+    axes.set_xlabel(unit)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
+        fontsize=11,
+    )  # fmt: skip
+    return render(figure, title)

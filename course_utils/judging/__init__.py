@@ -1,0 +1,1 @@
+"""Whether a recorded file can be trusted, whoever brings it."""

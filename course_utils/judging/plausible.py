@@ -1,0 +1,146 @@
+"""Whether a recorded number can be: nothing is faster than its data sheet, or larger than a GPU."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+from course_utils.core.evidence import Row
+from course_utils.core.gpus import PCIE3, PCIE4, PCIE5, Specs, explain_unknown, gpu_specs
+
+CLOCKS = 1.02  # a data sheet's peak is that of one clock; a board may boost a little past it
+GEFORCE_CLOCKS = 1.25  # those boost past the sheet's clock (RTX 3090: 1.70 GHz) up to 2.1 GHz
+LARGE = 2**29  # bytes of a working set of which L2 (up to 126 MB) keeps a quarter at most
+KEPT_IN_L2 = 1.25  # and so its bytes may come by that much faster than from memory
+# The way to the host of boards whose data sheet states NVLink, both directions added.
+PCIE6 = ("PCIe 6 x16", 256)
+TO_HOST = {"NVLink 2": PCIE3, "NVLink 3": PCIE4, "NVLink 4": PCIE5, "NVLink 5": PCIE6}
+SIZES = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**30}
+
+
+def _peak(specs: Specs, row: Row) -> tuple[float, str]:
+    """FLOP/s of the row's format; of the fastest where it has none or the GPU no unit for it."""
+    name = str(row.get("format", ""))
+    rates = {n: getattr(specs, n) or 0.0 for n in ("fp32", "tf32", "fp16", "bf16", "fp8")}
+    named = rates.get(name.lower().partition(" ")[0])
+    margin = GEFORCE_CLOCKS if "GeForce" in specs.names[0] else CLOCKS
+    of = f"dense peak in {name}" if named else "highest dense peak"
+    return (named or max(rates.values())) * 1e12 * margin, f"the data sheet's {of}"
+
+
+def _memory(specs: Specs, row: Row) -> tuple[float, str]:
+    """Bytes/s; a working set that L2 may hold has no bound."""
+    if row.get("n_bytes", LARGE) < LARGE:
+        return math.inf, ""
+    return specs.memory_gb_per_s * 1e9 * KEPT_IN_L2, "what its memory delivers"
+
+
+def _to_host(specs: Specs, _row: Row) -> tuple[float, str]:
+    name, both_ways = TO_HOST.get(specs.link, (specs.link, specs.link_gb_per_s))
+    return both_ways / 2 * 1e9, f"one way of {name}, its link to the host"
+
+
+def _to_peer(specs: Specs, _row: Row) -> tuple[float, str]:
+    """Bytes/s; boards with PCIe may have a bridge that no data sheet of one board tells of."""
+    if not specs.link.startswith("NVLink"):
+        return math.inf, ""
+    return specs.link_gb_per_s / 2 * 1e9, f"one way of {specs.link}, its link to other GPUs"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """In rows of an experiment that have a text which `where` matches, `rate` is at most `most`.
+
+    `rate` is a column, or two and a `/`; times `unit` it is in FLOP/s or bytes/s.
+    """
+
+    experiment: str  # chapter/name, `*` for any
+    where: str
+    rate: str
+    unit: float
+    most: Callable[[Specs, Row], tuple[float, str]]
+
+
+LIMITS = (
+    Limit("*", "", "flop_per_s", 1, _peak),
+    Limit("*", "", "tflop_per_s", 1e12, _peak),
+    Limit("*/roofline_points", "", "flops/seconds", 1, _peak),
+    Limit("*/roofline_points", "", "n_bytes/seconds", 1, _memory),
+    Limit("*/stream", r"\(GPU\)", "gb_per_s", 1e9, _memory),
+    Limit("*/host_device_copies", "host to device|device to host", "gb_per_s", 1e9, _to_host),
+    # each byte of a copy is counted once there, and both read and written
+    Limit("*/host_device_copies", "within a device", "gb_per_s", 2e9, _memory),
+    Limit("*/host_device_copies", "device to device", "gb_per_s", 1e9, _to_peer),
+    Limit("02_*/copies", "", "gb_per_s", 1e9, _to_host),
+    # every byte leaves its GPU once, whatever the algorithm
+    Limit("*/nccl_allreduce", "", "n_bytes/seconds", 1, _to_peer),
+)
+
+
+def too_fast(content: dict[str, Any]) -> Iterator[str]:
+    """A sentence for each row of a recording that is faster than its GPU's data sheet allows.
+
+    Without a GPU, or with one whose data sheet isn't known, there is none.
+    """
+    specs = _specs(content)
+    experiment = f"{content['chapter']}/{content['experiment']}"
+    limits = [limit for limit in LIMITS if fnmatch(experiment, limit.experiment)]
+    for place, row in enumerate(content["rows"], 1) if specs else ():
+        for limit in limits:
+            found = _rate(row, limit.rate)
+            if specs and found is not None and _is_meant(limit, row):
+                most, what = limit.most(specs, row)
+                if found * limit.unit > most:
+                    yield (
+                        f"row {place}: {limit.rate} {found:.4g} is above the "
+                        f"{most / limit.unit:.4g} of a {specs.title} ({what}, with what is "
+                        "allowed for clocks and caches)"
+                    )
+
+
+def too_large(content: dict[str, Any]) -> Iterator[str]:
+    """A sentence for each number of bytes that is more than the recording's GPU has.
+
+    `n_bytes`, the size of a table or a message, isn't memory of a GPU and is left out.
+    """
+    most = max((gpu["memory_bytes"] for gpu in content["machine"]["gpus"]), default=math.inf)
+    for place, row in enumerate(content["rows"], 1):
+        for column, value in numbers(row).items():
+            size = SIZES.get(column.rpartition("_")[2])
+            if size and column != "n_bytes" and value * size > most:
+                yield f"row {place}: {column} {value:,} is more than the GPU's {most:,} bytes"
+
+
+def not_judged(content: dict[str, Any]) -> str | None:
+    """The sentence for a GPU whose rates can't be judged, as its data sheet isn't known."""
+    gpus = content["machine"]["gpus"]
+    return explain_unknown(gpus[0]["name"]) if gpus and not _specs(content) else None
+
+
+def numbers(row: Row) -> dict[str, float]:
+    """The columns of a row that hold numbers; True and False are none."""
+    return {
+        column: value
+        for column, value in row.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def _specs(content: dict[str, Any]) -> Specs | None:
+    gpus = content["machine"]["gpus"]
+    return gpu_specs(gpus[0]["name"]) if gpus else None
+
+
+def _is_meant(limit: Limit, row: Row) -> bool:
+    texts = [""] + [value for value in row.values() if isinstance(value, str)]
+    return any(re.search(limit.where, text) for text in texts)
+
+
+def _rate(row: Row, rate: str) -> float | None:
+    above, _, below = rate.partition("/")
+    found = numbers(row) | {"": 1}
+    if above not in found or below not in found:
+        return None
+    return found[above] / found[below] if found[below] else math.inf

@@ -1,0 +1,79 @@
+"""The chapters of the course, written and designed, with what each is built on."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files
+
+EXERCISE = "exercise-"  # so begins the id of a cell that holds one
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """`after` names the chapters, by number, whose words and tools this one uses."""
+
+    number: str
+    stem: str
+    title: str
+    part: str
+    after: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return files.NOTEBOOKS / f"{self.stem}.ipynb"
+
+    @property
+    def is_written(self) -> bool:
+        return self.path.exists()
+
+    @property
+    def minutes(self) -> int | None:
+        """How long it takes to read and run, exercises not counted; None where it isn't written."""
+        return _read(self.path)["metadata"]["course"]["minutes"] if self.is_written else None
+
+    def cells_before_the_exercises(self) -> list[str]:
+        """The ids of the code cells that hold no exercise."""
+        return [c["id"] for c in code_cells(self.path) if not c["id"].startswith(EXERCISE)]
+
+    def exercises(self) -> list[str]:
+        """The names of its exercises, whatever a reader has made of the cells that hold them."""
+        worked = code_cells(files.SOLUTIONS / self.path.name)
+        return [name for cell in worked for name in _exercises_in(cell)]
+
+
+def chapters() -> list[Chapter]:
+    """All of the course, in order. Errors: OSError, ValueError where data/course.json is broken."""
+    parts = json.loads((files.DATA / "course.json").read_text(encoding="utf-8"))
+    return [
+        Chapter(row["file"][:2], row["file"], row["title"], part, tuple(row["after"]))
+        for part, rows in parts.items()
+        for row in rows
+    ]
+
+
+def written() -> list[Chapter]:
+    """Those that can be opened."""
+    return [chapter for chapter in chapters() if chapter.is_written]
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    """The code cells of a notebook as they stand in the file, `source` as one string."""
+    cells = [cell for cell in _read(path)["cells"] if cell["cell_type"] == "code"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+
+def _exercises_in(cell: dict[str, Any]) -> list[str]:
+    return re.findall(r'^check\("([\w.]+)"', cell["source"], re.M)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return _parse(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _parse(path: Path, _changed: int) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,145 @@
+"""The map of the course: parts, chapters, and which one is built on which."""
+
+import textwrap
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from course_utils.core import files
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
+from course_utils.judging import offering
+from course_utils.judging.judge import Content
+from course_utils.lesson import catalog, progress
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
+
+PART_COLOURS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
+ROWS, WIDE, HIGH = 5, 0.74, 0.72
+
+
+@styled
+def course_map() -> Picture:
+    """A box a chapter, a column a part; an arrow leads from what is needed to what needs it.
+
+    Filled: written. Outlined: designed. ✓: every cell before its exercises was run here.
+    """
+    figure = new_figure("Take the chapters in any order that follows the arrows", 5.8)
+    axes = figure.subplots()
+    axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
+    axes.axis("off")
+    places = _places()
+    kept = progress.read() if progress.is_kept() else {"cells": {}, "passed": []}
+    parts = list(dict.fromkeys(chapter.part for chapter in places))
+    for column, part in enumerate(parts):
+        axes.text(column, ROWS - 0.3, part, ha="center", fontweight="bold", fontsize=14)
+    for chapter, (x, y) in places.items():
+        _box(axes, chapter, x, y, PART_COLOURS[parts.index(chapter.part)], kept)
+        for needed in chapter.after:
+            start = next(place for other, place in places.items() if other.number == needed)
+            _arrow(axes, start, (x, y))
+    axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
+    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)))
+
+
+def chapter_list() -> "Markdown":
+    """Every chapter that is written, with a link, minutes and exercises, as a Markdown table."""
+    from IPython.display import Markdown
+
+    lines = ["| chapter | minutes | after | exercises |", "|---|---|---|---|"]
+    for chapter in catalog.written():
+        after = ", ".join(chapter.after) or "–"
+        link = f"[{chapter.number} · {chapter.title}]({chapter.path.name})"
+        lines.append(f"| {link} | {chapter.minutes} | {after} | {len(chapter.exercises())} |")
+    return Markdown("\n".join(lines))
+
+
+FIRST = (
+    "Nothing was recorded yet: the pages show other people's published figures instead. "
+    "Be the first: on a machine with a GPU, `make record` runs the chapters and keeps what they "
+    'measure, and `make record ARGS="--plan"` says beforehand how long that takes. '
+    "The files stay on your machine until you offer them; it says how at its end."
+)
+
+
+def recorded_on() -> "Markdown":
+    """A Markdown table of the machines that were recorded: when, with which torch, what of it.
+
+    A chapter's experiments count where they have rows. With no recording: how to be the first.
+    """
+    from IPython.display import Markdown
+
+    found: dict[str, list[Content]] = {}
+    for path, content in offering.whole(files.RECORDED):
+        if content["rows"]:
+            found.setdefault(path.parents[1].name, []).append(content)
+    lines = ["| machine | recorded | torch | chapters (experiments) |", "|---|---|---|---|"]
+    lines += [_machine_line(contents) for contents in found.values()]
+    return Markdown("\n".join(lines) if found else FIRST)
+
+
+def _machine_line(contents: list[Content]) -> str:
+    newest = max(contents, key=lambda content: content["date"])
+    torch = sorted({content["versions"]["torch"] for content in contents})
+    counts = Counter(content["chapter"] for content in contents)
+    chapters = (f"[{name[:2]}]({name}.ipynb) ({count})" for name, count in sorted(counts.items()))
+    cells = (newest["machine"]["name"], newest["date"][:10], ", ".join(torch), ", ".join(chapters))
+    return f"| {' | '.join(cells)} |"
+
+
+def _places() -> dict[catalog.Chapter, tuple[float, float]]:
+    """The middle of each chapter's box: a column a part, the first on top."""
+    seen: dict[str, int] = {}
+    places = {}
+    for chapter in catalog.chapters():
+        row = seen.setdefault(chapter.part, 0)
+        places[chapter] = (float(list(seen).index(chapter.part)), ROWS - 1.0 - row)
+        seen[chapter.part] = row + 1
+    return places
+
+
+def _box(
+    axes: Any, chapter: catalog.Chapter, x: float, y: float, colour: str, kept: progress.Kept
+) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    written = chapter.is_written
+    face = colour if written else "#FFFFFF"
+    axes.add_patch(
+        FancyBboxPatch(
+            (x - WIDE / 2, y - HIGH / 2),
+            WIDE,
+            HIGH,
+            boxstyle="round,pad=0,rounding_size=0.08",
+            facecolor=face,
+            alpha=0.55 if written else 1,
+            edgecolor=colour,
+            linestyle="-" if written else "--",
+            linewidth=1.8,
+            zorder=2,
+        )
+    )
+    done = " ✓" if written and progress.is_run(kept, chapter) else ""
+    title = textwrap.fill(chapter.title, 14)
+    ink = INK if written else "#6B6B6B"
+    first = f"{chapter.number}{done}"
+    axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=ink, fontsize=11, zorder=3)
+
+
+def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Down the column where they stand below each other, round what stands between, or across."""
+    (x0, y0), (x1, y1) = start, end
+    if x0 != x1:
+        tail, head, bend = (x0 + WIDE / 2, y0), (x1 - WIDE / 2, y1), 0.0
+    elif y0 - y1 == 1:
+        tail, head, bend = (x0, y0 - HIGH / 2), (x1, y1 + HIGH / 2), 0.0
+    else:
+        tail, head, bend = (x0 + WIDE / 2, y0), (x1 + WIDE / 2, y1), -0.45 / (y0 - y1)
+    style = {"arrowstyle": "-|>", "color": "#555555", "linewidth": 1.4}
+    style["connectionstyle"] = f"arc3,rad={bend}"
+    axes.annotate("", xy=head, xytext=tail, arrowprops=style, zorder=1)
+
+
+def _in_words(chapter: catalog.Chapter) -> str:
+    state = "written" if chapter.is_written else "designed"
+    after = f", after {' and '.join(chapter.after)}" if chapter.after else ""
+    return f"{chapter.number} {chapter.title} ({state}{after})"

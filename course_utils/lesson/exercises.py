@@ -1,0 +1,213 @@
+"""`check`: says whether an answer to an exercise is right, and if not, what differs."""
+
+import dis
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+from course_utils.core import files
+from course_utils.lesson import progress
+
+LIMIT_SECONDS = 30
+_tries: Counter[str] = Counter()
+
+
+class _Stopped(BaseException):
+    """What is raised in an answer that runs too long."""
+
+
+class Wrong(Exception):
+    """What a checker raises: what the answer did and what was wanted, drawn where that helps.
+
+    `picture` is one, or a function that draws it when it is going to be shown.
+    """
+
+    def __init__(self, message: str, picture: Any = None) -> None:
+        super().__init__(message)
+        self.picture = picture
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: what is to be done, its checker, its hints, and where its solution stands.
+
+    `checker(answer)` returns what it tested the answer on, or raises Wrong. It draws its own
+    inputs, so that a hard-coded answer fails. `prepare` makes those that take long, once: its
+    time isn't the answer's.
+    """
+
+    name: str
+    todo: str
+    checker: Callable[[Any], str]
+    hints: tuple[str, ...]
+    solution: str
+    prepare: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`passed` is None for a stub that nobody touched yet."""
+
+    passed: bool | None
+    message: str
+    picture: Any = None
+
+
+def check(name: str, answer: Any) -> None:
+    """Prints what the checker of exercise `name` says of `answer`; never raises for an answer.
+
+    The first wrong try brings the first hint, the next the next, then the way to the solution.
+    Errors: LookupError for an exercise that doesn't exist.
+    """
+    exercise = find(name)
+    verdict = grade(name, answer)
+    if verdict.passed is None:
+        print(f"… {verdict.message}")
+    elif verdict.passed:
+        print(f"✓ {verdict.message}")
+        progress.passed(name)
+    else:
+        _tries[name] += 1
+        print(f"✗ {verdict.message}\n{_hint(exercise, _tries[name])}")
+        _display(verdict.picture)
+
+
+def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdict:
+    """The verdict on an answer. One that raises, or runs over the limit, is a wrong one."""
+    exercise = find(name)
+    if is_stub(answer):
+        return Verdict(None, f"Not tried yet: {exercise.todo}")
+    if exercise.prepare:
+        exercise.prepare()
+    outcome: list[Verdict] = []
+
+    def judge() -> None:
+        with suppress(_Stopped):
+            outcome.append(_judge(exercise, answer))
+
+    worker = threading.Thread(target=judge, daemon=True, name="checker")
+    worker.start()
+    try:
+        worker.join(limit_seconds)
+        done = outcome[:]
+    finally:  # also when the reader interrupts the kernel
+        if not outcome:
+            _interrupt(worker)
+    if done:
+        return done[0]
+    return Verdict(False, f"no answer within {limit_seconds:g} s: does it wait for ever?")
+
+
+def hint(name: str, number: int = 1) -> None:
+    """Prints a hint of exercise `name`, the first unless another is asked for."""
+    print(_hint(find(name), number))
+
+
+def solution(name: str) -> None:
+    """Shows the worked solution of exercise `name`: its words, its code, what the check said.
+
+    Errors: LookupError for an exercise that doesn't exist.
+    """
+    from course_utils.lesson.solution import worked
+
+    _display(worked(name, find(name).solution))
+
+
+def find(name: str) -> Exercise:
+    """The exercise `chapter.what`; LookupError, with the names there are, for another."""
+    known = {one.name: one for one in all_exercises()}
+    if name not in known:
+        raise LookupError(f"No exercise is called {name!r}. There are: {', '.join(known)}.")
+    return known[name]
+
+
+def is_stub(answer: Any) -> bool:
+    """An answer nobody touched: None, `...`, or a function of nothing but a docstring or `...`."""
+    if answer is None or answer is ...:
+        return True
+    code = getattr(answer, "__code__", None)
+    if not isinstance(code, CodeType):
+        return False
+    steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    return {s.opname for s in steps} <= RETURNS and steps[0].argval is None
+
+
+RETURNS = {"LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+CHAPTERS = files.ROOT / "course_utils" / "chapters"
+
+
+def all_exercises() -> list[Exercise]:
+    """Every exercise of the course, in the order of its chapters."""
+    return [one for room in rooms() for one in exercises_of(room)]
+
+
+def rooms() -> list[str]:
+    """The chapters that have exercises, as their folders in `course_utils.chapters` are called."""
+    names = [path.stem.partition("_")[2] for path in files.chapters()]
+    return [name for name in names if (CHAPTERS / name / "exercises.py").exists()]
+
+
+def exercises_of(room: str) -> tuple[Exercise, ...]:
+    """EXERCISES of `course_utils.chapters.<room>.exercises`."""
+    found: tuple[Exercise, ...] = import_module(f"course_utils.chapters.{room}.exercises").EXERCISES
+    return found
+
+
+def _judge(exercise: Exercise, answer: Any) -> Verdict:
+    try:
+        return Verdict(True, f"{exercise.name}: right, tested on {exercise.checker(answer)}")
+    except Wrong as wrong:
+        return Verdict(False, str(wrong), wrong.picture)
+    except _Stopped:
+        raise
+    except BaseException as error:
+        return Verdict(False, f"your code raised {_said(error)}{_where(error)}")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _where(error: BaseException) -> str:
+    """The line of the learner's own code that raised, where there is one."""
+    steps = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
+    own = [
+        s for s in steps if "course_utils" not in s.filename and "site-packages" not in s.filename
+    ]
+    if not own:
+        return ""
+    source = own[-1].code_context[0].strip() if own[-1].code_context else ""
+    return f" (line {own[-1].lineno}: {source})"
+
+
+def _display(picture: Any) -> None:
+    if picture is not None:
+        from IPython.display import display
+
+        display(picture() if callable(picture) else picture)
+
+
+def _interrupt(worker: threading.Thread) -> None:
+    """Stops a thread that runs Python; one that waits is left, as a daemon."""
+    import ctypes
+
+    if worker.ident is not None:
+        target = ctypes.c_ulong(worker.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(_Stopped))
+
+
+def _hint(exercise: Exercise, number: int) -> str:
+    total = len(exercise.hints)
+    if number > total:
+        ask = f'from course_utils import solution; solution("{exercise.name}")'
+        return f"No more hints. The solution, worked: {ask}"
+    return f"Hint {number} of {total}: {exercise.hints[number - 1]}"

@@ -1,0 +1,128 @@
+"""The notebook page that runs: keeps the reader's progress, and saves a demonstration.
+
+`attach` is called by `start`. In a demonstration (`python -m course_utils demo`), a cell that
+fails shows what is stored for it, says so, and lets the cells after it run.
+"""
+
+import html
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from course_utils.lesson import catalog, progress
+
+LONGEST = 160  # characters of an error that a class is shown
+DEMO = "COURSE_DEMO"  # the stored copy of the chapter that is shown; others use their own file
+STORED = (
+    "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
+    "<b>Stored, not live.</b> {}</div>"
+)
+_attached: list["Page"] = []
+
+
+class Page:
+    """The cells of a chapter's file, found again by id, or by source where the page has no ids."""
+
+    def __init__(self, shell: Any, chapter: str, path: Path) -> None:
+        self.shell, self.chapter = shell, chapter
+        self.cells = {cell["id"]: cell for cell in catalog.code_cells(path)}
+        self.runs: Any = None  # what IPython says of the cell that runs now
+
+    def find(self, info: Any) -> dict[str, Any] | None:
+        """The stored cell that IPython's `info` is about; None for a cell of one's own."""
+        cell = self.cells.get(getattr(info, "cell_id", None) or "")
+        source = info.raw_cell.strip()
+        by_source = (c for c in self.cells.values() if c["source"].strip() == source)
+        return cell or next(by_source, None)
+
+    def unchanged(self, info: Any) -> dict[str, Any] | None:
+        """The same, where its source is the stored one still."""
+        cell = self.find(info) if info is not None else None
+        return cell if cell and cell["source"].strip() == info.raw_cell.strip() else None
+
+    def before_cell(self, info: Any) -> None:
+        """What IPython calls before each cell."""
+        self.runs = info
+
+    def after_cell(self, result: Any) -> None:
+        """What IPython calls after each cell."""
+        if result is None or result.info is None:
+            return
+        if not result.success and os.environ.get(DEMO):
+            cell = self.unchanged(result.info)
+            if cell:
+                self.fall_back(result, cell)
+        elif result.success:
+            cell = self.find(result.info)
+            if cell:
+                progress.ran_cell(self.chapter, cell["id"])
+
+    def fall_back(self, result: Any, cell: dict[str, Any]) -> None:
+        """Shows the stored outputs under one sentence, and takes the failure from the result."""
+        from IPython.display import HTML, display
+
+        display(HTML(STORED.format(_why(result.error_before_exec or result.error_in_exec))))
+        for output in cell["outputs"]:
+            _show(output)
+        result.error_before_exec = result.error_in_exec = None
+
+    def keep_quiet(
+        self, _shell: Any, kind: type, error: Any, trace: Any, tb_offset: int | None = None
+    ) -> None:
+        """Instead of a traceback: none where the stored cell is going to be shown."""
+        if not self.unchanged(self.runs):
+            self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def attach(chapter: str, path: Path) -> None:
+    """Follows the cells of `chapter`, whose file is `path`, in this kernel; elsewhere nothing."""
+    shell = _shell()
+    if shell is None or not (progress.is_kept() or os.environ.get(DEMO)):
+        return
+    with suppress(OSError, ValueError, KeyError):
+        shown = Path(os.environ.get(DEMO, ""))
+        page = Page(shell, chapter, shown if shown.stem == chapter else path)
+        detach()
+        _attached.append(page)
+        shell.events.register("pre_run_cell", page.before_cell)
+        shell.events.register("post_run_cell", page.after_cell)
+        if os.environ.get(DEMO):
+            shell.set_custom_exc((Exception, KeyboardInterrupt), page.keep_quiet)
+
+
+def detach() -> None:
+    """Leaves the page as it was before `attach`."""
+    while _attached:
+        page = _attached.pop()
+        page.shell.events.unregister("pre_run_cell", page.before_cell)
+        page.shell.events.unregister("post_run_cell", page.after_cell)
+        page.shell.set_custom_exc((), None)
+
+
+def _why(error: BaseException | None) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "This cell was interrupted; below is what it gave when the chapter was stored."
+    said = html.escape(f"{type(error).__name__}: {error}".strip(": ")[:LONGEST])
+    return f"This cell failed here ({said}); below is what it gave when the chapter was stored."
+
+
+def _show(output: dict[str, Any]) -> None:
+    from IPython.display import display
+
+    if output["output_type"] == "stream":
+        print("".join(output["text"]), end="")
+    elif "data" in output:
+        joined = {kind: _joined(value) for kind, value in output["data"].items()}
+        display(joined, raw=True)
+
+
+def _joined(value: Any) -> Any:
+    return "".join(value) if isinstance(value, list) else value
+
+
+def _shell() -> Any:
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell if shell is not None and hasattr(shell, "kernel") else None

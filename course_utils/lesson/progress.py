@@ -1,0 +1,128 @@
+"""What you ran and solved on this machine: one small file, which goes nowhere.
+
+The file is `.progress.json` in the folder of the course, or what COURSE_PROGRESS names. It is
+written whole or not at all. Where it can't be written, nothing is kept and nothing fails.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files
+from course_utils.core.running import is_attended
+from course_utils.lesson import catalog
+
+FILE = "COURSE_PROGRESS"
+NOWHERE = "Nothing leaves this machine. To forget it: python -m course_utils progress --clear"
+Kept = dict[str, Any]
+
+
+def path() -> Path:
+    """The file that progress is kept in."""
+    named = os.environ.get(FILE)
+    return Path(named).expanduser() if named else files.ROOT / ".progress.json"
+
+
+def is_kept() -> bool:
+    """Whether this run keeps progress: somebody sits here, or a file was named for it."""
+    return bool(os.environ.get(FILE)) or is_attended()
+
+
+def read() -> Kept:
+    """`cells`: the ids run, by chapter; `passed`: exercises. Empty where no whole file is there."""
+    empty: Kept = {"cells": {}, "passed": []}
+    try:
+        found = json.loads(path().read_text(encoding="utf-8"))
+        cells = {str(stem): list(map(str, ids)) for stem, ids in found["cells"].items()}
+        return {"cells": cells, "passed": list(map(str, found["passed"]))}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return empty
+
+
+def ran_cell(chapter: str, cell: str) -> None:
+    """Keeps that a cell of a chapter ran without an error."""
+
+    def add(kept: Kept) -> None:
+        kept["cells"].setdefault(chapter, []).append(cell)
+
+    if cell not in read()["cells"].get(chapter, []):
+        _change(add)
+
+
+def passed(exercise: str) -> None:
+    """Keeps that an answer to the exercise was right."""
+    if exercise not in read()["passed"]:
+        _change(lambda kept: kept["passed"].append(exercise))
+
+
+def clear() -> None:
+    """Forgets everything. Errors: OSError where the file can't be removed."""
+    path().unlink(missing_ok=True)
+    _lock_path().unlink(missing_ok=True)
+
+
+def is_run(kept: Kept, chapter: catalog.Chapter) -> bool:
+    """Whether every cell before the exercises was run, on one day or on several."""
+    wanted = chapter.cells_before_the_exercises()
+    return bool(wanted) and set(wanted) <= set(kept["cells"].get(chapter.stem, []))
+
+
+def report() -> str:
+    """A line for each chapter that is written: cells run, exercises passed."""
+    if not is_kept():
+        return "Run this cell to see yours: this output is of a run without a reader."
+    kept = read()
+    lines = [_line(kept, chapter) for chapter in catalog.written()]
+    return "\n".join([*lines, "", _where()])
+
+
+def _line(kept: Kept, chapter: catalog.Chapter) -> str:
+    wanted, exercises = chapter.cells_before_the_exercises(), chapter.exercises()
+    ran = len(set(wanted) & set(kept["cells"].get(chapter.stem, [])))
+    right = len(set(exercises) & set(kept["passed"]))
+    done = ran == len(wanted) and right == len(exercises)
+    mark = "✓" if done else "…" if ran or right else "–"
+    counts = f"{ran} of {len(wanted)} cells, {right} of {len(exercises)} exercises"
+    return f"{mark} {chapter.number} · {chapter.title:<28} {counts}"
+
+
+def _where() -> str:
+    if can_be_kept():
+        return f"Kept in {path().name}. {NOWHERE}"
+    return f"{path().name} can't be written here, so progress isn't kept; all else works."
+
+
+def can_be_kept() -> bool:
+    """Whether the file, or a new one in its folder, can be written."""
+    folder = path().parent
+    return folder.is_dir() and os.access(folder, os.W_OK)
+
+
+def _change(change: Any) -> None:
+    """Reads, changes and writes the file, alone among all kernels; silent where it can't."""
+    if not is_kept():
+        return
+    with suppress(OSError), _alone():
+        kept = read()
+        change(kept)
+        kept["cells"] = {stem: sorted(set(ids)) for stem, ids in sorted(kept["cells"].items())}
+        kept["passed"] = sorted(set(kept["passed"]))
+        files.write_whole(path(), json.dumps(kept, indent=1) + "\n")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keeps other kernels out meanwhile. On Windows, without fcntl, the last writer wins."""
+    with open(_lock_path(), "a") as lock:
+        with suppress(ImportError):
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _lock_path() -> Path:
+    return path().with_suffix(".lock")

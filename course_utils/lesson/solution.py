@@ -1,0 +1,70 @@
+"""The worked solution of an exercise, taken from its notebook to the page that asks for it."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files
+
+
+class Worked:
+    """Words and code of a solution; shows itself on a page as Markdown, elsewhere as text."""
+
+    def __init__(self, words: str, code: str) -> None:
+        self.words, self.code = words, code
+
+    def _repr_markdown_(self) -> str:
+        return f"{self.words}\n\n```python\n{self.code}\n```"
+
+    def __repr__(self) -> str:
+        return f"{self.words}\n\n{self.code}"
+
+
+def worked(exercise: str, notebook: str) -> Worked:
+    """The section of `notebook`, a path below the root, that ends in the exercise's check.
+
+    Errors: LookupError where the notebook has no such check.
+    """
+    import nbformat
+
+    words: list[str] = []
+    code: list[str] = []
+    earlier: list[str] = []
+    for cell in nbformat.read(_path(notebook), as_version=4).cells:
+        if cell.cell_type == "markdown":
+            words, code = [*([] if _begins_a_section(cell) else words), cell.source], []
+        else:
+            code.append(cell.source)
+            if f'check("{exercise}"' in cell.source:
+                text = "\n\n".join(code)
+                return Worked("\n\n".join(words), _imports(text, earlier) + text)
+            earlier.append(cell.source)
+    raise LookupError(f"{notebook} has no solution of {exercise}.")
+
+
+def _imports(code: str, earlier: list[str]) -> str:
+    """The imports of earlier cells whose names `code` uses, so that it runs where it is pasted."""
+    used = {node.id for node in ast.walk(_tree(code)) if isinstance(node, ast.Name)}
+    found = []
+    for cell in earlier:
+        for node in _tree(cell).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                wanted = [one for one in node.names if (one.asname or one.name) in used]
+                node.names = wanted
+                if wanted and ast.unparse(node) not in code:
+                    found.append(ast.unparse(node))
+    return "\n".join([*dict.fromkeys(found), "", ""]) if found else ""
+
+
+def _tree(code: str) -> ast.Module:
+    """The code of a cell, without magics."""
+    lines = code.splitlines()
+    return ast.parse("\n".join(x for x in lines if not x.lstrip().startswith(("%", "!"))))
+
+
+def _begins_a_section(cell: Any) -> bool:
+    return cell.source.lstrip().startswith("#")
+
+
+def _path(notebook: str) -> Path:
+    return files.SOLUTIONS / Path(notebook).name

@@ -1,0 +1,67 @@
+"""`start`: the one line of set-up that every chapter has."""
+
+import os
+import random
+import time
+import warnings
+from pathlib import Path
+from typing import IO
+
+from course_utils.core import evidence, files, recording, running
+from course_utils.core.machine import this_machine
+from course_utils.lesson import page
+
+QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
+STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
+_locked: list[IO[str]] = []
+
+
+def start(chapter: str, seed: int = 0, times: bool = True) -> None:
+    """Begins a chapter: seeds every generator, prints what this machine shows live.
+
+    `times` says that the chapter times things, and so wants the machine for itself while the
+    tests run several notebooks at once. Errors: LookupError for a chapter that doesn't exist.
+    """
+    import numpy
+    import torch
+
+    name = files.chapter_path(chapter).stem
+    os.environ[evidence.CHAPTER] = name
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+    if torch.cuda.is_available():  # whatever the environment says, FP32 is FP32 until a cell asks
+        torch.backends.cuda.matmul.fp32_precision = "ieee"
+    if os.environ.get(STRICT):
+        _fail_on_deprecation()
+    if not _locked:
+        asked = time.perf_counter()
+        _locked.extend(wait_for_quiet(alone=times))
+        if Path.cwd() == files.NOTEBOOKS:  # the page itself, not a copy or its solutions
+            running.note("waited", seconds=time.perf_counter() - asked)
+    page.attach(name, files.chapter_path(name))
+    print(this_machine())
+    if evidence.recorded_machines(name):
+        print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")
+    if os.environ.get(recording.RECORD_TO):
+        print("Recording is on: what this run measures is kept.")
+
+
+def _fail_on_deprecation() -> None:
+    for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        for module in ("__main__", "course_utils", "torch", "numpy", "matplotlib"):
+            warnings.filterwarnings("error", category=category, module=rf"{module}(\.|$)")
+
+
+def wait_for_quiet(alone: bool) -> list[IO[str]]:
+    """Where the tests ask for quiet: a lock, alone or shared with others that time nothing.
+
+    It is held until the file in the list returned is closed, or this process ends.
+    """
+    if not os.environ.get(QUIET_LOCK):
+        return []
+    import fcntl
+
+    file = open(os.environ[QUIET_LOCK], "a")  # noqa: SIM115
+    fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    return [file]

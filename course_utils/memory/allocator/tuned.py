@@ -1,0 +1,175 @@
+"""The allocator with all `Settings` but expandable segments.
+
+Rules of torch's c10/cuda/CUDACachingAllocator.cpp, torch 2.13.
+"""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+from course_utils.memory.allocator.rules import (
+    LARGEST_SMALL,
+    SMALLEST_BLOCK,
+    SMALLEST_OWN_SEGMENT,
+    Block,
+    CachingAllocator,
+    Driver,
+    OutOfMemory,
+    Pool,
+)
+from course_utils.memory.allocator.settings import INTERVALS, Settings
+
+
+@dataclass
+class Count:
+    """How many searches were made."""
+
+    made: int = 0
+
+
+class AgedPool(Pool):
+    """A pool whose blocks remember after how many searches they became free."""
+
+    def __init__(self, stream: int, small: bool, graph: Any, searches: Count) -> None:
+        super().__init__(stream, small, graph)
+        self.searches = searches
+        self.since: dict[Block, int] = {}
+
+    def add(self, block: Block) -> None:
+        super().add(block)
+        self.since[block] = self.searches.made
+
+    def remove(self, block: Block) -> None:
+        super().remove(block)
+        del self.since[block]
+
+    def age(self, block: Block) -> int:
+        """Searches since the block became free."""
+        return self.searches.made - self.since[block]
+
+
+class TunedAllocator(CachingAllocator):
+    """`CachingAllocator` with `Settings`."""
+
+    def __init__(self, driver: Driver | None = None, settings: Settings | None = None) -> None:
+        super().__init__(driver)
+        self.settings = settings or Settings()
+        limited = self.settings.memory_limit < math.inf
+        self.collects = limited and self.settings.garbage_collection_threshold > 0
+        self.searches = Count()  # of the large pools
+
+    def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
+        """One that keeps ages, where garbage is collected."""
+        if not self.collects or small or graph != (0, 0):
+            return super().new_pool(stream, small, graph)
+        return AgedPool(stream, small, graph, self.searches)
+
+    def round(self, size: int) -> int:
+        """Rule: with divisions d > 1, sizes over 512·d go up to a multiple of 2^⌊log₂ size⌋/d.
+
+        Powers of two stay (`roundup_power2_next_division`).
+        """
+        interval = min(max(size.bit_length() - 21, 0), INTERVALS - 1)
+        divisions = self.settings.roundup_power2_divisions[interval]
+        if divisions <= 1 or size <= SMALLEST_BLOCK * divisions:
+            return super().round(size)
+        if size & (size - 1) == 0:
+            return size
+        floor = 1 << (size.bit_length() - 1)
+        step = floor >> (divisions.bit_length() - 1)
+        return -(-size // step) * step if step else 2 * floor
+
+    def segment_size(self, size: int) -> int:
+        """As the rule has it, with another `large_segment_size_mb`."""
+        if LARGEST_SMALL < size < SMALLEST_OWN_SEGMENT:
+            return self.settings.large_segment
+        return super().segment_size(size)
+
+    def find(self, pool: Any, size: int) -> Block | None:
+        """The best fit, unless `max_split_size` keeps it for others."""
+        if isinstance(pool, AgedPool):
+            pool.searches.made += 1
+        block = super().find(pool, size)
+        return block if block is not None and self.may_take(block, size) else None
+
+    def may_take(self, block: Block, size: int) -> bool:
+        """Rule: a small request never takes an oversize block; a large one only a close fit."""
+        most = self.settings.max_split_size
+        if size < most:
+            return block.size < most
+        return block.size < size + self.settings.max_non_split_rounding
+
+    def splits(self, block: Block, size: int) -> bool:
+        """Rule: in the large pool, requests of `max_split_size` and more take whole blocks."""
+        unsplit = not block.pool.small and size >= self.settings.max_split_size
+        return not unsplit and super().splits(block, size)
+
+    def miss(self, pool: Any, size: int) -> Block:
+        """Rule: collect garbage; ask; free oversize blocks, ask; empty the cache, ask."""
+        self.collect_garbage()
+        try:
+            return self.new_segment(pool, size)
+        except OutOfMemory:
+            if self.release_oversize(pool, size):
+                try:
+                    return self.new_segment(pool, size)
+                except OutOfMemory:
+                    pass
+        self.empty_cache()
+        return self.new_segment(pool, size)
+
+    def new_segment(self, pool: Any, size: int) -> Block:
+        """One call to the driver, within the memory limit. Errors: OutOfMemory."""
+        wanted, limit = self.segment_size(size), self.settings.memory_limit
+        if self.reserved + wanted > limit:
+            raise OutOfMemory(f"{wanted} bytes wanted, {limit - self.reserved:.0f} allowed")
+        return super().new_segment(pool, size)
+
+    def release_oversize(self, pool: Any, size: int) -> bool:
+        """Rule: with `max_split_size`, give back what `oversize` says, and say if that may do."""
+        blocks = self.oversize(pool, size)
+        for block in blocks:
+            self.release_block(block)
+        return sum(b.size for b in blocks) >= max(size, self.settings.max_split_size)
+
+    def oversize(self, pool: Any, size: int) -> list[Block]:
+        """One free block of at least `max_split_size` and the request, else as many as it takes
+        from the largest down (`release_available_cached_blocks`).
+        """
+        most = self.settings.max_split_size
+        wanted = max(size, most)
+        chosen: list[Block] = []
+        i = bisect_left(pool.blocks, (wanted,))
+        if (
+            i < len(pool.blocks)
+            and pool.blocks[i][2].place is None
+            and pool.blocks[i][2].is_whole()
+        ):
+            return [pool.blocks[i][2]]
+        for held, _, block in reversed(pool.blocks[:i]):
+            if sum(b.size for b in chosen) >= wanted or held < most:
+                break
+            if block.place is None and block.is_whole():
+                chosen.append(block)
+        return chosen
+
+    def collect_garbage(self) -> None:
+        """Rule: over the threshold of the memory limit, free whole large segments that were not
+        used for longer than the average, until under it (`garbage_collect_cached_blocks`).
+        """
+        if not self.collects:
+            return
+        fraction = self.settings.garbage_collection_threshold
+        target = self.reserved - int(fraction * self.settings.memory_limit)
+        large = sorted(key for key in self.pools if key[0] == (0, 0) and not key[1])
+        whole = [b for key in large for _, _, b in self.pools[key].blocks if b.is_whole()]
+        reclaimed, freed = 0, True
+        while whole and freed and reclaimed < target:
+            average = sum(b.pool.age(b) for b in whole) / len(whole)
+            old = [b for b in whole if b.place is None and b.pool.age(b) >= average]
+            reclaimed += sum(b.size for b in old)
+            freed = bool(old)
+            for block in old:
+                self.release_block(block)
+            whole = [b for b in whole if b not in old]

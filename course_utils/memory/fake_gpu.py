@@ -1,0 +1,263 @@
+"""A GPU that isn't there: fake tensors on a pretended accelerator, with CUDA's choices of kernels.
+
+Fake tensors have a device, a dtype and a shape and no data. torch runs a whole training step on
+them: forward, backward and optimiser, without memory. A fake `cuda` needs a torch built for CUDA,
+and a fake `cpu` takes the CPU's ways (dropout keeps a float mask there, 4 bytes where CUDA keeps
+1); so the device here is torch's place for other makers' accelerators, PrivateUse1. Where CUDA
+would take a way of its own, it is taught that way: attention's kernels here, autocast in
+`fake_autocast.py`.
+
+All that torch calls private is in these two rooms, and missing parts give one clear error.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+DEVICE = "fakegpu"
+HALF = (torch.float16, torch.bfloat16)
+LARGEST_FLASH_HEAD = 256
+_kept_alive: list[Any] = []
+
+
+class FakeGpuError(RuntimeError):
+    """This torch can't pretend a GPU; the message says what is missing."""
+
+
+@contextmanager
+def fake_gpu() -> Iterator[torch.device]:
+    """Inside, tensors made on the device this gives (by default all) are fake: nothing computes.
+
+    Errors: FakeGpuError where torch has not the private parts that this needs, or where another
+    accelerator has taken PrivateUse1's place in this process.
+    """
+    _register()
+    from course_utils.memory import fake_autocast
+
+    with ExitStack() as stack:
+        stack.enter_context(_mode(allow_non_fake_inputs=True))
+        stack.enter_context(fake_autocast.weight_cache())
+        for patch in _as_on_cuda():
+            stack.enter_context(patch)
+        stack.enter_context(_optimizers_as_without_a_default_device())
+        # autograd starts its devices' threads once, maybe before there was this device
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+        yield stack.enter_context(torch.device(DEVICE))
+
+
+def _mode(**kwargs: Any) -> Any:
+    """A FakeTensorMode that makes `torch.tensor(1.0)` without a real copy on the device."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    class Mode(FakeTensorMode):
+        avoid_device_init = True
+
+    return Mode(**kwargs)
+
+
+def _as_on_cuda() -> list[Any]:
+    """Patches by which fake tensors get what CUDA's get: multi-tensor kernels, `module.to`."""
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch.optim import optimizer
+    from torch.utils import _foreach_utils
+
+    name = "_foreach_supported_types"
+    patches = [
+        mock.patch.object(room, name, [*getattr(room, name), FakeTensor])
+        for room in (optimizer, _foreach_utils)
+    ]
+    return [*patches, mock.patch.object(torch.utils, "swap_tensors", _become)]
+
+
+@contextmanager
+def _optimizers_as_without_a_default_device() -> Iterator[None]:
+    """Inside, what an optimizer's step makes without naming a device is the host's.
+
+    A program on a GPU sets no default device, so Adam counts its steps on the host. The default
+    device here would reach into the step: torch before 2.13 (and NAdam and RAdam still) would
+    count on the fake GPU and then ask for the number.
+    """
+    from torch.optim import optimizer
+
+    hosts: list[ExitStack] = []
+
+    def enter(*_: Any) -> None:
+        hosts.append(ExitStack())
+        hosts[-1].enter_context(torch.device("cpu"))
+
+    def leave(*_: Any) -> None:
+        hosts.pop().close()
+
+    hooks = (
+        optimizer.register_optimizer_step_pre_hook(enter),
+        optimizer.register_optimizer_step_post_hook(leave),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        while hosts:  # a step that raised
+            leave()
+
+
+def _become(parameter: Tensor, converted: Tensor) -> None:
+    """What `module.to(...)` does to a fake parameter, whose weak references forbid a swap."""
+    if converted.device != parameter.device:
+        raise FakeGpuError(
+            f"a fake parameter can't move from {parameter.device} to {converted.device}: build "
+            "the model on the device that `build` is given"
+        )
+    parameter.data = converted.data
+
+
+def is_available() -> bool:
+    """Whether `fake_gpu()` works with this torch."""
+    try:
+        _register()
+    except FakeGpuError:
+        return False
+    return True
+
+
+@cache
+def _register() -> None:
+    """Once a process: the device's name, its module `torch.fakegpu`, and its own kernels."""
+    try:
+        from torch.utils import backend_registration
+
+        _mode()
+        _as_on_cuda()
+        taken = torch._C._get_privateuse1_backend_name()
+        if taken not in ("privateuseone", DEVICE):
+            raise FakeGpuError(
+                f"the accelerator {taken!r} has the place in this process that the fake GPU needs: "
+                "predict in a process that doesn't load it"
+            )
+        backend_registration._setup_privateuseone_for_python_backend(
+            DEVICE, backend_module=_Module()
+        )
+        from course_utils.memory import fake_autocast
+
+        attention = torch.library.Library("aten", "IMPL")
+        attention.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
+        _kept_alive.extend([*fake_autocast.register(), attention])
+    except FakeGpuError:
+        raise
+    except (ImportError, AttributeError, TypeError, RuntimeError) as error:
+        raise FakeGpuError(
+            f"torch {torch.__version__} has changed the private parts that a fake GPU needs "
+            f"({error}): mend course_utils/memory/fake_gpu.py, or measure on a GPU"
+        ) from error
+
+
+class _Module:
+    """`torch.fakegpu`: what torch asks of an accelerator's module, for one that does nothing."""
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def is_available(self) -> bool:
+        return True
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    def current_device(self) -> int:
+        return 0
+
+    def device_count(self) -> int:
+        return 1
+
+    def device(self, index: int) -> Any:
+        return nullcontext()
+
+    def synchronize(self, device: Any = None) -> None:
+        """Nothing runs."""
+
+    def manual_seed(self, seed: int) -> None:
+        """Nothing is random."""
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Nothing is random."""
+
+    def get_rng_state(self, device: Any = None) -> Tensor:
+        return torch.empty(16, dtype=torch.uint8, device="cpu")
+
+    def set_rng_state(self, state: Tensor, device: Any = None) -> None:
+        """Nothing is random."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [*HALF, torch.float32]
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Attention by the kernel that CUDA takes: flash for 16 bits, memory-efficient, or plain.
+
+    Source: torch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp (`use_flash_attention`,
+    `use_mem_efficient_attention`). cuDNN's, which Hopper prefers, keeps what flash keeps.
+    """
+    if attn_mask is None and _flash_takes(query, key, value):
+        return _flash(query, key, value, dropout_p, is_causal, scale)
+    aten: Any = torch.ops.aten
+    if not enable_gqa and _efficient_takes(query, key, value):
+        needs_grad = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
+        bias = _as_bias(attn_mask, query)
+        return aten._scaled_dot_product_efficient_attention(
+            query, key, value, bias, needs_grad, dropout_p, is_causal, scale=scale
+        )[0]
+    return aten._scaled_dot_product_attention_math(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+    )[0]
+
+
+def _flash_takes(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    size = query.shape[-1]
+    fits = query.dim() == 4 and query.dtype in HALF and size <= LARGEST_FLASH_HEAD
+    return fits and size == value.shape[-1] and torch.backends.cuda.flash_sdp_enabled()
+
+
+def _efficient_takes(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    multiple = 8 if query.dtype in HALF else 4
+    fits = query.dim() == 4 and query.dtype in (*HALF, torch.float32)
+    aligned = all(t.shape[-1] % multiple == 0 for t in (query, key, value))
+    return fits and aligned and torch.backends.cuda.mem_efficient_sdp_enabled()
+
+
+def _flash(
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float, causal: bool, scale: float | None
+) -> Tensor:
+    """Flash attention; heads are padded to a multiple of 8 elements and cut again."""
+    size = query.shape[-1]
+    padded = [F.pad(t, (0, -size % 8)) if size % 8 else t for t in (query, key, value)]
+    scale = size**-0.5 if scale is None else scale
+    found = torch.ops.aten._scaled_dot_product_flash_attention(
+        *padded, dropout_p, causal, scale=scale
+    )[0]
+    return found[..., :size] if size % 8 else found
+
+
+def _as_bias(mask: Tensor | None, query: Tensor) -> Tensor | None:
+    """What is added to the scores: 0 or minus infinity for a boolean mask."""
+    if mask is None:
+        return None
+    if mask.dtype is torch.bool:
+        bias = torch.zeros_like(mask, dtype=query.dtype)
+        mask = bias.masked_fill_(mask.logical_not(), float("-inf"))
+    return mask.expand(*query.shape[:2], *mask.shape[-2:])

@@ -1,0 +1,154 @@
+"""The events of a trace: a list of dicts in the file, columns of numbers here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from course_utils.memory.snapshots.safe_pickle import SnapshotError
+from course_utils.memory.snapshots.stacks import Stacks, text_of
+
+ACTIONS = (
+    "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
+    "segment_unmap", "oom", "snapshot", "free", "user_defined", "other",
+)  # fmt: skip
+CODE = {name: code for code, name in enumerate(ACTIONS)}
+CHUNK = 2**14
+Array = np.ndarray
+
+
+class Event(NamedTuple):
+    """One line of a trace.
+
+    `size` is in bytes: what was requested for `alloc` and the frees, what was mapped for
+    `segment_…`. For `oom`, `addr` holds the bytes that the device still had free. `time_us` is 0
+    where the file has no times.
+    """
+
+    action: str
+    addr: int
+    size: int
+    stream: int
+    time_us: int
+    stack: int
+    category: str
+    pool: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The events of one device as columns, all of the same length.
+
+    `action` holds codes, places in ACTIONS; `addr`, `size`, `stream`, `time_us` are as in Event;
+    `stack` says which of `stacks`; `category`, `pool` which of `categories`, `pools`.
+    """
+
+    device: int
+    action: Array
+    addr: Array
+    size: Array
+    stream: Array
+    time_us: Array
+    stack: Array
+    category: Array
+    pool: Array
+    categories: tuple[str, ...]
+    pools: tuple[tuple[int, int], ...]
+    stacks: Stacks = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def event(self, place: int) -> Event:
+        """The event at a place, counted from 0."""
+        return next(self._events(slice(place, place + 1)))
+
+    def events(self) -> Iterator[Event]:
+        """All events in order."""
+        for start in range(0, len(self), CHUNK):
+            yield from self._events(slice(start, start + CHUNK))
+
+    def backwards(self) -> Iterator[tuple[int, int, int, int]]:
+        """Code of the action, address, size and place of all events, the last first."""
+        for end in range(len(self), 0, -CHUNK):
+            start = max(end - CHUNK, 0)
+            columns = (c[start:end][::-1].tolist() for c in (self.action, self.addr, self.size))
+            yield from zip(*columns, range(end - 1, start - 1, -1), strict=True)
+
+    def where(self, *actions: str) -> Array:
+        """The places of the events with one of these actions."""
+        return np.flatnonzero(np.isin(self.action, [CODE[name] for name in actions]))
+
+    def _events(self, part: slice) -> Iterator[Event]:
+        numbers = (self.addr, self.size, self.stream, self.time_us, self.stack)
+        yield from map(
+            Event,
+            (ACTIONS[code] for code in self.action[part].tolist()),
+            *(column[part].tolist() for column in numbers),
+            (self.categories[code] for code in self.category[part].tolist()),
+            (self.pools[code] for code in self.pool[part].tolist()),
+        )
+
+
+class Walked:
+    """How much of a file was read: a list that is referred to a thousand times counts each time."""
+
+    def __init__(self, file_bytes: int) -> None:
+        self.left = file_bytes
+
+    def list(self, raw: Any) -> "list[Any]":
+        """`raw`, if it is a list that a file of this size can hold. Errors: SnapshotError."""
+        if not isinstance(raw, list):
+            raise SnapshotError(f"where a list belongs it has {type(raw).__name__}.")
+        self.left -= len(raw)
+        if self.left < 0:
+            raise SnapshotError("it repeats its lists until they outgrow the file: a memory bomb.")
+        return raw
+
+
+def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
+    """The events of a device as columns. Errors: whatever a wrong field raises."""
+    n = len(raw)
+
+    def column(values: Any, kind: type = np.int64) -> Array:
+        return np.fromiter(values, kind, n)
+
+    categories: dict[str, int] = {"": 0}
+    pools: dict[tuple[int, int], int] = {(0, 0): 0}
+    trace = Trace(
+        device,
+        column((CODE.get(e["action"], CODE["other"]) for e in raw), np.uint8),
+        column(e["addr"] if "addr" in e else e["device_free"] for e in raw),
+        column(e["size"] for e in raw),
+        column(e["stream"] for e in raw),
+        column(e.get("time_us", 0) for e in raw),
+        column((stacks.intern(e.get("frames")) for e in raw), np.int32),
+        column((_category(e, categories) for e in raw), np.int32),
+        column((pools.setdefault(pool_of(e, "pool_id"), len(pools)) for e in raw), np.int32),
+        tuple(categories), tuple(pools), stacks,
+    )  # fmt: skip
+    if (trace.addr < 0).any() or (trace.size < 0).any():
+        raise SnapshotError("it has events of negative size or address.")
+    return trace
+
+
+def _category(event: dict[str, Any], known: dict[str, int]) -> int:
+    if "category" not in event:
+        return 0
+    return known.setdefault(text_of(event["category"]), len(known))
+
+
+def pool_of(raw: dict[str, Any], field_name: str) -> tuple[int, int]:
+    """The memory pool's two numbers; (0, 0), the common one, where the file has none."""
+    if field_name not in raw:
+        return 0, 0
+    first, second = raw[field_name]
+    return int(first), int(second)
+
+
+def size_of(raw: Any) -> int:
+    """A size or an address. Errors: SnapshotError for anything but a number from 0 to 2^63 - 1."""
+    if type(raw) is not int or not 0 <= raw < 2**63:
+        raise SnapshotError("where a size or an address belongs it has something else.")
+    return raw

@@ -1,0 +1,206 @@
+"""The lives of a snapshot's allocations: who was there when, how much there was, and the peak.
+
+A trace of n events has n + 1 moments: moment 0 is before the first event, moment k after k events.
+Something lives from the moment `birth` up to, not including, the moment `death`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from course_utils.memory.snapshots.events import Trace
+from course_utils.memory.snapshots.rewind import ROUNDING, Start, rewind
+from course_utils.memory.snapshots.snapshot import Snapshot
+from course_utils.memory.snapshots.stacks import who
+
+PAGE = 2 * 2**20
+MOST_PAGES = 2**24  # 32 TiB
+BEFORE = "before the trace"
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Lives:
+    """Columns, one place for each life: bytes at an address, between two moments.
+
+    `event` is the place of the event that began it, -1 where the trace begins later.
+    """
+
+    address: Array
+    size: Array
+    birth: Array
+    death: Array
+    event: Array
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def at(self, moment: int) -> Array:
+        """The places of those that live at a moment."""
+        return np.flatnonzero((self.birth <= moment) & (moment < self.death))
+
+    def totals(self, moments: int) -> Array:
+        """Bytes alive at each of so many moments."""
+        change = np.zeros(moments + 1, np.int64)
+        np.add.at(change, self.birth, self.size)
+        np.subtract.at(change, np.minimum(self.death, moments), self.size)
+        return np.cumsum(change)[:moments]
+
+
+@dataclass(frozen=True)
+class History:
+    """A device's memory through time.
+
+    `allocations` have requested bytes; `ranges` are what the driver gave: segments and, from place
+    `first_page` on, pages of 2 MiB of expandable segments. `live` and `reserved` are their bytes
+    at each moment. `sites` says for each allocation which of `site_names` asked for it.
+    """
+
+    name: str
+    trace: Trace = field(repr=False)
+    start: Start = field(repr=False)
+    allocations: Lives = field(repr=False)
+    ranges: Lives = field(repr=False)
+    first_page: int
+    sites: Array = field(repr=False)
+    site_names: tuple[str, ...] = field(repr=False)
+    by_category: bool
+
+    @property
+    def moments(self) -> int:
+        return len(self.trace) + 1
+
+    @cached_property
+    def live(self) -> Array:
+        return self.allocations.totals(self.moments)
+
+    @cached_property
+    def reserved(self) -> Array:
+        return self.ranges.totals(self.moments)
+
+    @cached_property
+    def peak(self) -> int:
+        """The first moment at which most was live."""
+        return int(self.live.argmax())
+
+    @cached_property
+    def block_sizes(self) -> Array:
+        """Bytes that each allocation takes: what was requested, rounded up to 512."""
+        return -(-self.allocations.size // ROUNDING) * ROUNDING
+
+    @cached_property
+    def stacks(self) -> Array:
+        """For each allocation the number of the stack that asked for it; 0 where it isn't known."""
+        early = [b.stack for s in self.start.segments for b in s.blocks if b.live]
+        return np.append(early, self.trace.stack[self.allocations.event[len(early) :]]).astype(int)
+
+    @cached_property
+    def sites_by_weight(self) -> list[str]:
+        """Who asked (or the kinds), by bytes times moments held, most first."""
+        lives = self.allocations
+        held = (lives.death - lives.birth) * lives.size.astype(float)
+        weight = np.bincount(self.sites, held, len(self.site_names))
+        return [self.site_names[i] for i in np.argsort(-weight, kind="stable")]
+
+    def bytes_of_sites(self, moment: int) -> dict[str, int]:
+        """Live bytes at a moment by who asked (or by kind), most first."""
+        alive = self.allocations.at(moment)
+        sums = np.bincount(
+            self.sites[alive], self.allocations.size[alive], len(self.site_names)
+        ).astype(np.int64)
+        order = np.argsort(-sums, kind="stable")
+        return {self.site_names[i]: int(sums[i]) for i in order if sums[i]}
+
+
+def history(snapshot: Snapshot, device: int | None = None) -> History:
+    """The lives of all allocations of a device's trace. Errors: ValueError, as `trace` has."""
+    trace, start = snapshot.trace(device), rewind(snapshot, device)
+    early = [b for s in start.segments for b in s.blocks if b.live]
+    allocations = _lives(
+        trace,
+        ("alloc",),
+        ("free_completed", "free"),
+        [(b.address, b.requested_size) for b in early],
+    )
+    sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])
+    segments, pages = _ranges(trace, start)
+    ranges = _joined(segments, pages)
+    return History(
+        snapshot.name, trace, start, allocations, ranges, len(segments), sites, names, by_category
+    )
+
+
+def _lives(
+    trace: Trace, begin: Sequence[str], end: Sequence[str], early: Sequence[tuple[int, int]]
+) -> Lives:
+    begins, ends = trace.where(*begin), trace.where(*end)
+    early_address = np.array([address for address, _ in early], np.int64)
+    early_size = np.array([size for _, size in early], np.int64)
+    return _paired(
+        np.concatenate([early_address, trace.addr[begins]]),
+        np.concatenate([early_size, trace.size[begins]]),
+        np.concatenate([np.full(len(early), -1), begins]),
+        trace.addr[ends], ends, len(trace),
+    )  # fmt: skip
+
+
+def _paired(
+    address: Array, size: Array, event: Array, gone: Array, gone_at: Array, events: int
+) -> Lives:
+    """Each beginning with what next happens at its address, an end or (a lost one) a beginning."""
+    places = np.concatenate([event, gone_at])
+    where = np.concatenate([address, gone])
+    order = np.lexsort((places, where))
+    following = np.full(len(order), events)
+    same = where[order][:-1] == where[order][1:]
+    following[order[:-1][same]] = places[order[1:][same]]
+    return Lives(address, size, event + 1, following[: len(event)] + 1, event)
+
+
+def _ranges(trace: Trace, start: Start) -> tuple[Lives, Lives]:
+    """Whole segments, and the pages of expandable ones, which come and go by themselves."""
+    whole = [(s.address, s.total_size) for s in start.segments if not s.is_expandable]
+    segments = _lives(trace, ("segment_alloc",), ("segment_free",), whole)
+    maps, unmaps = trace.where("segment_map"), trace.where("segment_unmap")
+    mapped = [s for s in start.segments if s.is_expandable]
+    begins = np.concatenate([np.full(len(mapped), -1), maps])
+    address = np.concatenate([[s.address for s in mapped], trace.addr[maps]]).astype(np.int64)
+    size = np.concatenate([[s.total_size for s in mapped], trace.size[maps]]).astype(np.int64)
+    pages, events = _pages(address, size, begins)
+    gone, gone_at = _pages(trace.addr[unmaps], trace.size[unmaps], unmaps)
+    return segments, _paired(pages, np.full(len(pages), PAGE), events, gone, gone_at, len(trace))
+
+
+def _joined(a: Lives, b: Lives) -> Lives:
+    columns = ("address", "size", "birth", "death", "event")
+    return Lives(*(np.concatenate([getattr(a, c), getattr(b, c)]) for c in columns))
+
+
+def _pages(address: Array, size: Array, event: Array) -> tuple[Array, Array]:
+    count = size // PAGE
+    if count.sum(dtype=float) > MOST_PAGES:
+        raise ValueError("The trace maps more pages than any machine has: it can't be real.")
+    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(address, count) + PAGE * offset, np.repeat(event, count)
+
+
+def _sites(
+    trace: Trace, lives: Lives, early_stacks: Sequence[int]
+) -> tuple[Array, tuple[str, ...], bool]:
+    """For each allocation the place of its kind, where the events have one, or of who asked."""
+    if trace.category.any():
+        names: Sequence[str] = [name or "no kind recorded" for name in trace.categories]
+        codes = np.where(lives.event >= 0, trace.category[lives.event], 0)
+        early = lives.event < 0
+    else:
+        names = [who(trace.stacks[number]) for number in range(len(trace.stacks))]
+        stacks = (
+            np.where(lives.event >= 0, trace.stack[lives.event], 0) if len(trace) else lives.event
+        )
+        stacks[: len(early_stacks)] = early_stacks
+        codes, early = stacks, (lives.event < 0) & (stacks == 0)
+    known = {name: place for place, name in enumerate(dict.fromkeys([BEFORE, *names]))}
+    codes = np.array([known[name] for name in names])[codes]
+    return np.where(early, 0, codes), tuple(known), bool(trace.category.any())

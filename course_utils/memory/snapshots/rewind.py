@@ -1,0 +1,236 @@
+"""What the allocator held when a trace began, worked out backwards from what it held at its end.
+
+A trace is a ring buffer: of a long run only the last events are in the file, and what was
+allocated before them can be known only by undoing them, last first.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from dataclasses import dataclass, replace
+
+from course_utils.memory.snapshots.events import CODE, Trace
+from course_utils.memory.snapshots.snapshot import Block, Segment, Snapshot
+
+SMALL_SEGMENT, LARGE_PAGE = 2 * 2**20, 20 * 2**20
+ROUNDING, LARGE_REMAINDER = 512, 2**20
+
+
+@dataclass(frozen=True)
+class Start:
+    """The state before the first event of a trace.
+
+    `segments` have their blocks, free ones merged. The size of a block that was freed later is
+    inferred from the allocator's rules; its slack is missed where nothing follows it.
+    `contradictions` counts events that don't fit the final state.
+    """
+
+    device: int
+    segments: tuple[Segment, ...]
+    events: int
+    contradictions: int
+
+    @property
+    def partial(self) -> bool:
+        """Whether the trace begins in the middle: something was held already."""
+        return bool(self.segments)
+
+    @property
+    def active_bytes(self) -> int:
+        return sum(s.active_size for s in self.segments)
+
+    @property
+    def reserved_bytes(self) -> int:
+        return sum(s.total_size for s in self.segments)
+
+    def __str__(self) -> str:
+        if not self.partial:
+            text = (
+                f"The trace is complete: its {self.events:,} events begin with an empty allocator."
+            )
+        else:
+            blocks = sum(b.live for s in self.segments for b in s.blocks)
+            text = (
+                f"The trace begins in the middle: {blocks:,} blocks, "
+                f"{self.active_bytes / 2**20:,.0f} of {self.reserved_bytes / 2**20:,.0f} MiB, were "
+                f"there before its {self.events:,} events; worked out backwards from the end."
+            )
+        doubt = f" {self.contradictions:,} events contradict it." if self.contradictions else ""
+        return text + doubt
+
+
+def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
+    """The state of a device's allocator at the beginning of its trace. Errors: ValueError."""
+    number = snapshot.the_device(device)
+    trace, segments = snapshot.trace(number), snapshot.segments(number)
+    ranges = _Ranges(trace, segments)
+    blocks = _Blocks(ranges, segments)
+    undo = {
+        CODE["alloc"]: blocks.undo_alloc,
+        CODE["free_completed"]: blocks.undo_free_completed,
+        CODE["free_requested"]: blocks.undo_free_requested,
+        CODE["free"]: blocks.undo_free,
+        CODE["segment_alloc"]: ranges.undo_alloc,
+        CODE["segment_free"]: ranges.undo_free,
+        CODE["segment_map"]: ranges.undo_map,
+        CODE["segment_unmap"]: ranges.undo_unmap,
+    }
+    contradictions = 0
+    for code, address, size, place in trace.backwards():
+        if code in undo and not undo[code](address, size, place):
+            contradictions += 1
+    found, outside = blocks.within()
+    return Start(number, found, len(trace), contradictions + outside)
+
+
+class _Blocks:
+    """Live blocks by address: a Block that lives to the end, or the bytes that were requested."""
+
+    def __init__(self, ranges: "_Ranges", segments: list[Segment]) -> None:
+        self.ranges = ranges
+        live = [b for s in segments for b in s.blocks if b.live]
+        self.live: dict[int, Block | int] = {b.address: b for b in live}
+        self.pending = {b.address for b in live if b.state != "active_allocated"}
+        self.order = sorted(self.live)
+        self.sizes: dict[int, int] = {}
+
+    def undo_alloc(self, address: int, _size: int, _place: int) -> bool:
+        if self.live.pop(address, None) is None:
+            return False
+        self.pending.discard(address)
+        self.sizes.pop(address, None)
+        at = bisect_left(self.order, address)
+        del self.order[at]
+        if at:
+            self._learn_size(self.order[at - 1], address)
+        return True
+
+    def _learn_size(self, before: int, address: int) -> None:
+        """A new block begins where the free bytes do, so where the live block before it ends."""
+        if before not in self.sizes and type(self.live[before]) is int:
+            whole = self.ranges.at(before)
+            if whole and address < whole.end:
+                self.sizes[before] = address - before
+
+    def undo_free_completed(self, address: int, size: int, _place: int) -> bool:
+        if address in self.live:
+            return False
+        self.live[address] = size
+        self.pending.add(address)
+        insort(self.order, address)
+        return True
+
+    def undo_free_requested(self, address: int, _size: int, _place: int) -> bool:
+        self.pending.discard(address)
+        return address in self.live
+
+    def undo_free(self, address: int, size: int, place: int) -> bool:
+        done = self.undo_free_completed(address, size, place)
+        return self.undo_free_requested(address, size, place) and done
+
+    def within(self) -> tuple[tuple[Segment, ...], int]:
+        """All ranges with their blocks, and how many live blocks lie outside every range."""
+        result, placed = [], 0
+        for whole in self.ranges.all():
+            first, last = bisect_left(self.order, whole.address), bisect_left(self.order, whole.end)
+            placed += last - first
+            result.append(self._filled(whole, self.order[first:last]))
+        return tuple(result), len(self.order) - placed
+
+    def _filled(self, whole: Segment, live: list[int]) -> Segment:
+        """The segment with its live blocks, and a free block in each gap between them."""
+        blocks, at = [], whole.address
+        for address, end in zip(live, [*live[1:], whole.end], strict=False):
+            if address > at:
+                blocks.append(Block(at, address - at, 0, "inactive"))
+            blocks.append(self._block(address, end - address, whole.kind))
+            at = blocks[-1].end
+        if whole.end > at:
+            blocks.append(Block(at, whole.end - at, 0, "inactive"))
+        return replace(whole, blocks=tuple(blocks))
+
+    def _block(self, address: int, room: int, kind: str) -> Block:
+        state = "active_pending_free" if address in self.pending else "active_allocated"
+        known = self.live[address]
+        if isinstance(known, Block):
+            return known._replace(state=state)
+        return Block(address, self.sizes.get(address) or _size(known, room, kind), known, state)
+
+
+class _Ranges:
+    """What the driver had given, segments without their blocks, by address."""
+
+    def __init__(self, trace: Trace, segments: list[Segment]) -> None:
+        self.trace = trace
+        self.ranges = {s.address: s for s in segments}
+        self.starts = sorted(self.ranges)
+
+    def all(self) -> list[Segment]:
+        return [self.ranges[start] for start in self.starts]
+
+    def at(self, address: int) -> Segment | None:
+        """The range in which an address lies."""
+        place = bisect_right(self.starts, address) - 1
+        whole = self.ranges[self.starts[place]] if place >= 0 else None
+        return whole if whole and address < whole.end else None
+
+    def undo_alloc(self, address: int, size: int, _place: int) -> bool:
+        known = self.ranges.get(address)
+        return known is not None and known.total_size == size and self._remove(known)
+
+    def undo_free(self, address: int, size: int, place: int) -> bool:
+        kind = "small" if size == SMALL_SEGMENT else "large"
+        return self._add(self._new(place, kind, is_expandable=False))
+
+    def undo_map(self, address: int, size: int, _place: int) -> bool:
+        whole, end = self.at(address), address + size
+        if whole is None or not whole.is_expandable or end > whole.end:
+            return False
+        self._remove(whole)
+        for start, stop in ((whole.address, address), (end, whole.end)):
+            if stop > start:
+                self._add(replace(whole, address=start, total_size=stop - start))
+        return True
+
+    def undo_unmap(self, address: int, size: int, place: int) -> bool:
+        kind = "large" if size % LARGE_PAGE == 0 else "small"
+        mapped = self._new(place, kind, is_expandable=True)
+        for other in self._neighbours(mapped):
+            self._remove(other)
+            start, size = min(other.address, mapped.address), other.total_size + mapped.total_size
+            mapped = replace(other, address=start, total_size=size)
+        return self._add(mapped)
+
+    def _neighbours(self, new: Segment) -> list[Segment]:
+        """The expandable ranges of the same stream that end or begin where this one does."""
+        place = bisect_left(self.starts, new.address)
+        near = [self.ranges[start] for start in self.starts[max(place - 1, 0) : place + 1]]
+        mine = [r for r in near if r.is_expandable and r.stream == new.stream]
+        return [r for r in mine if r.end == new.address or new.end == r.address]
+
+    def _new(self, place: int, kind: str, is_expandable: bool) -> Segment:
+        e = self.trace.event(place)
+        device = self.trace.device
+        return Segment(device, e.addr, e.size, e.stream, kind, e.pool, is_expandable, ())
+
+    def _add(self, new: Segment) -> bool:
+        if new.address in self.ranges:
+            return False
+        self.ranges[new.address] = new
+        insort(self.starts, new.address)
+        return True
+
+    def _remove(self, old: Segment) -> bool:
+        del self.ranges[old.address]
+        del self.starts[bisect_left(self.starts, old.address)]
+        return True
+
+
+def _size(requested: int, room: int, kind: str) -> int:
+    """Bytes of a block that the file doesn't hold any more, from the `room` up to the next block.
+
+    The allocator rounds to 512 bytes and splits off what remains only if that is worth keeping:
+    512 bytes in the small pool, more than 1 MiB in the large one.
+    """
+    rounded = max(ROUNDING, -(-requested // ROUNDING) * ROUNDING)
+    remains = room - rounded
+    splits = remains >= ROUNDING if kind == "small" else remains > LARGE_REMAINDER
+    return rounded if splits else room

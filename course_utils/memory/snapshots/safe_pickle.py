@@ -1,0 +1,157 @@
+"""Reading a pickle that someone else wrote: containers, numbers and strings, and nothing that runs.
+
+A pickle is a program for a stack machine, and some of its instructions call functions. Refusing
+those is not enough: a file of a few bytes can claim terabytes, fill a dictionary with keys that
+all collide, or nest tuples until hashing one overflows the stack. So the instructions are checked
+first, against the few forms in which Python's own pickler writes plain data, and only a file that
+consists of nothing else reaches `pickle`. Both take time and memory in proportion to the file.
+Source of the instructions: Python's `pickletools`.
+"""
+
+import gc
+import io
+import pickle
+import pickletools
+import re
+from typing import Any, NoReturn
+
+from course_utils.memory.snapshots.pickle_forms import LONG_TEXT, PAIRS, PUSHES, SINGLE, TOKEN
+
+LARGEST_BYTES = 2**30
+LOOSE = 1000  # instructions in a form that plain data needs rarely; each such list is short
+_WORD = rb"([\w.<>]{1,99})"
+NAMED = re.compile(
+    b"[ci]" + _WORD + b"\n" + _WORD + b"\n|"
+    rb"\x8c." + _WORD + rb"\x94?\x8c." + _WORD + rb"\x94?\x93"
+)  # fmt: skip
+
+
+class SnapshotError(ValueError):
+    """A file that is no snapshot, or more than one; the message is a sentence."""
+
+
+class _Refusing(pickle.Unpickler):
+    """A second lock: the check before lets nothing through that would ask for these."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise SnapshotError(f"it asks for {module}.{name}, and plain data asks for nothing.")
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        raise SnapshotError("it asks for an object kept elsewhere.")
+
+
+def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
+    """The plain data in a pickle of protocol 4 or 5, as Python has written it since 3.8.
+
+    Lists, dicts with text as keys, short tuples, numbers, text, True, False and None; nothing is
+    imported or called. Takes at most about 40 times the file's size in memory.
+    Errors: SnapshotError, one sentence, for anything else.
+    """
+    if len(data) > largest_bytes:
+        raise SnapshotError(
+            f"it has {len(data):,} bytes, over the limit of {largest_bytes:,}; where you trust it "
+            f"and have the memory, pass a larger `largest_bytes`."
+        )
+    body = _without_frames(data)
+    _check(body)
+    program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
+    was_on = gc.isenabled()
+    gc.disable()  # millions of new containers would be walked again and again
+    try:
+        return _Refusing(io.BytesIO(program)).load()
+    except SnapshotError:
+        raise
+    except Exception as problem:  # a broken program fails in many ways, and each means the same
+        raise SnapshotError(f"it is damaged ({type(problem).__name__}: {problem}).") from None
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _without_frames(data: bytes) -> bytes:
+    """The instructions alone: protocol 4 packs them in frames, with long text between these."""
+    if data[:1] != b"\x80" or data[-1:] != b".":
+        raise SnapshotError(
+            "it isn't a whole pickle file, which begins with 80 (hex), ends with a dot."
+        )
+    if data[1] not in (4, 5):
+        raise SnapshotError(f"it is a pickle of protocol {data[1]}, and torch writes 4 or 5.")
+    parts, at = [], 2
+    while at < len(data):
+        if data[at] == 0x95:
+            end = at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")
+            parts.append(data[at + 9 : end])
+        elif text := LONG_TEXT.match(data, at):
+            end = text.end() + int.from_bytes(text[1] or text[2], "little")
+            parts.append(data[at:end])
+        else:
+            end = len(data)
+            parts.append(data[at:])
+        if end > len(data):
+            raise SnapshotError("it is cut off: a part claims more bytes than there are.")
+        at = end
+    return b"".join(parts)
+
+
+def _check(body: bytes) -> None:
+    """Accepts only the forms of `pickle_forms`, with text wherever a dict's key stands.
+
+    `heights` counts what lies on the machine's stack above each open bracket; in a dict, what is
+    put at an even height is a key.
+    """
+    opened = body.count(b"]") + body.count(b"}")
+    if opened > len(body) // 6 + LOOSE:
+        raise SnapshotError(f"its {len(body):,} bytes open {opened:,} containers: a memory bomb.")
+    brackets, heights, loose, at, end = [b""], [0], 0, 0, len(body)
+    while at < end - 1:
+        inside_dict = brackets[-1] == b"u"
+        if not inside_dict:
+            at = PUSHES.match(body, at).end()  # type: ignore[union-attr]
+        elif heights[-1] % 2 == 0:
+            at = PAIRS.match(body, at).end()  # type: ignore[union-attr]
+        elif single := SINGLE.match(body, at):
+            at = single.end()
+            heights[-1] += 1
+            continue
+        token = TOKEN.match(body, at)
+        if not token:
+            break
+        kind, at = token.lastgroup, token.end()
+        if kind == "open":
+            heights[-1] += 1
+            brackets.append(b"e" if token[0][:1] == b"]" else b"u")
+            heights.append(0)
+        elif kind == "close":
+            if token[0][:1] != brackets[-1]:
+                _refuse(body, token.start())
+            if token[0][-1:] == b"(":
+                heights[-1] = 0
+            else:
+                brackets.pop()
+                heights.pop()
+        elif kind == "text":
+            length = token["long"] or token["longer"]
+            at += int.from_bytes(length, "little")
+            at += body[at : at + 1] == b"\x94"
+            heights[-1] += 1
+        elif kind == "push":
+            heights[-1] += 1
+        elif kind == "append":
+            heights[-1] -= 1
+        else:
+            loose += 1
+            heights[-1] -= {b"s": 2, b"\x86": 1, b"\x87": 2}.get(token[0][:1], 0)
+            if loose > LOOSE:
+                _refuse(body, token.start())
+    if at != end - 1 or len(brackets) > 1:
+        _refuse(body, min(at, end - 1))
+
+
+def _refuse(body: bytes, at: int) -> NoReturn:
+    named = NAMED.search(body, max(0, at - 250), at + 600)
+    if named:
+        name = b".".join(part for part in named.groups() if part).decode("ascii", "replace")
+        raise SnapshotError(f"it asks for {name}, and plain data asks for nothing.")
+    names = {op.code: f"the instruction {op.name}" for op in pickletools.opcodes}
+    name = names.get(chr(body[at]), f"byte {body[at]:#04x}")
+    raise SnapshotError(f"at byte {at:,} it has {name} where plain data has none.")

@@ -1,0 +1,96 @@
+"""The ranks of one notebook: started, welcomed, given orders, and ended."""
+
+import os
+import socket
+import time
+from contextlib import suppress
+
+from course_utils.ranks.engine import report, wire
+from course_utils.ranks.engine.report import Outcome, RanksError
+from course_utils.ranks.engine.starters import CONNECT_SECONDS, Engine
+from course_utils.ranks.engine.turn import Turn
+
+processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time
+
+
+class Crew:
+    """`n` ranks that an engine started, with a line to each; broken once one of them is gone."""
+
+    def __init__(self, engine: Engine, n: int | None, device: str | None) -> None:
+        self.engine, self.device = engine, device
+        self.lines: dict[int, wire.Line] = {}
+        self.hellos: dict[int, wire.Message] = {}
+        self.cells, self.key = 0, os.urandom(6).hex()
+        engine.start(n, dict(os.environ))
+        try:
+            self._welcome(n)
+        except BaseException:
+            self.dismiss()
+            raise
+
+    @property
+    def broken(self) -> bool:
+        """Whether these ranks can run no other cell."""
+        return not self.lines
+
+    @property
+    def lost(self) -> bool:
+        """Whether a rank died between two cells, or its helper."""
+        gone = not self.engine.alive() or any(line.ended for line in self.lines.values())
+        return gone and not self.broken
+
+    @property
+    def local_pids(self) -> list[int]:
+        """The ranks on this machine."""
+        here = socket.gethostname()
+        return [hello["pid"] for hello in self.hellos.values() if hello["host"] == here]
+
+    def dismiss(self) -> None:
+        """Ends the ranks, at once."""
+        for line in self.lines.values():
+            with suppress(OSError):
+                line.send({"do": "exit"})
+        self.engine.kill(self.local_pids)
+        processes.difference_update(self.local_pids)
+        for line in self.lines.values():
+            line.close()
+        self.lines.clear()
+
+    def run(
+        self,
+        order: wire.Message,
+        payload: bytes = b"",
+        only: list[int] | None = None,
+        limit_seconds: float = 30,
+    ) -> dict[int, Outcome]:
+        """Gives an order to the ranks (or some of them) and returns how it ended on each.
+
+        What they print is printed here meanwhile. Errors: RankError where a rank failed, where
+        all wait for ever, or at the limit; RanksInterrupted for the reader's Ctrl-C.
+        """
+        self.cells += 1
+        order = {**order, "id": self.cells, "key": f"{self.key}-{self.cells}"}
+        return Turn(self, order, payload, only or sorted(self.lines), limit_seconds).result()
+
+    def _welcome(self, n: int | None) -> None:
+        end = time.monotonic() + CONNECT_SECONDS
+        while n is None or len(self.lines) < n:
+            line = self.engine.listener.accept(0.2)
+            if line is not None:
+                hello, _ = line.receive()
+                n = hello["world_size"]
+                self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
+            elif not self.engine.alive() or time.monotonic() > end:
+                raise RanksError(self._missing(n))
+        here = self.engine.listener.address.split(":")[0]
+        peer = self.lines[0].peer
+        host = here if peer.startswith("127.") else peer
+        port, folder = self.hellos[0]["port"], self.engine.folder
+        told = {"folder": folder, "host": host, "port": port, "device": self.device}
+        for line in self.lines.values():
+            line.send(told)
+        processes.update(self.local_pids)
+
+    def _missing(self, n: int | None) -> str:
+        here = f"only {report.names(self.lines)} of {n}" if self.lines else "none"
+        return f"The ranks didn't start: {here} reported.\n{self.engine.said()}".strip()

@@ -1,0 +1,144 @@
+"""Where a rank is: the line of the cell, the collective in which it waits, or the device."""
+
+import dis
+import linecache
+import os
+import re
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from course_utils.ranks.engine import flight
+
+WAITS = (f"torch{os.sep}distributed{os.sep}", f"nn{os.sep}parallel{os.sep}distributed.py")
+UNNAMED = {"wrapper", "inner", "_wrapped", "<module>", "<listcomp>", "<lambda>"}
+# What reads a tensor, or waits for an event, until the device has come so far.
+ON_DEVICE = tuple(f"torch{os.sep}{name}" for name in ("cuda", "accelerator", "_tensor"))
+READS = re.compile(
+    r"(\.(item|tolist|cpu|numpy|to|nonzero|synchronize)|\b(float|int|bool|print))\([^()]*\)$"
+)
+TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
+CELLS: set[str] = set()  # the files whose lines the reader wrote
+Place = dict[str, Any]
+Step = tuple[types.FrameType, int]  # a frame, and the line of it
+
+
+def remember(filename: str, source: str) -> None:
+    """Makes the lines of a cell known, for messages and tracebacks."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(source), None, lines, filename)
+    CELLS.add(filename)
+
+
+def of_thread(thread_id: int) -> Place:
+    """Where a thread is now; `mark` changes with every instruction, `reads` is told by `_reads`."""
+    frame = sys._current_frames().get(thread_id)
+    steps: list[Step] = []
+    while frame is not None:
+        steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
+        frame = frame.f_back
+    found = describe(reversed(steps))
+    if steps:
+        innermost = steps[0][0]
+        found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
+        found["call"] = found["call"] or _waiting_call(innermost)
+        found["reads"] = _reads(innermost)
+    return found
+
+
+def with_wait(place: Place, nccl: bool) -> Place:
+    """The place with `wait`: for what its thread waits, None where it works (or sleeps).
+
+    "call": in a collective that takes no processor until the others come. "device": for a GPU on
+    which a collective is under way, `pending`; the thread may spin. "set-up": in a collective that
+    hasn't begun, as NCCL's first of a group, or in a group that is made before the cell.
+    """
+    before = place["line"] is None and place["call"] == "init_process_group"
+    launches = nccl and place["call"] in ("backward", "wait")  # which don't wait for NCCL
+    usual = "set-up" if nccl or before else "call"
+    place |= {"wait": usual if place["call"] and not launches else None, "pending": None}
+    asks = nccl if place["call"] else place.get("reads")
+    pending = flight.pending() if asks else None
+    if pending:
+        in_gloo = place["call"] and pending["group"].startswith("gloo:")
+        place["wait"] = "call" if in_gloo else "device"
+        place["pending"] = pending
+        place["mark"] += f":{pending['seq']}"
+    return place
+
+
+def of_traceback(trace: types.TracebackType | None) -> Place:
+    """Where an exception came from."""
+    steps = []
+    while trace is not None:
+        steps.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return describe(steps)
+
+
+def describe(steps: Iterable[Step]) -> Place:
+    """`line` and `text` in the cell, `inside` the function below it, `call` and `tensors`.
+
+    The steps go from the outermost frame to the innermost. `call` is the first function of
+    torch.distributed among them, None where there is none.
+    """
+    place: Place = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
+    for frame, line in steps:
+        code = frame.f_code
+        if code.co_filename.endswith("c10d_logger.py"):
+            continue
+        if any(folder in code.co_filename for folder in WAITS):
+            if place["call"] is None and code.co_name not in UNNAMED:
+                place["call"], place["tensors"] = code.co_name, _tensors(frame)
+        elif code.co_filename in CELLS:
+            place |= {"line": line, "text": _text(code.co_filename, line), "inside": ""}
+        elif place["line"] is not None and "site-packages" not in code.co_filename:
+            name = os.path.basename(code.co_filename)
+            place["inside"] = f"{code.co_name}, {name} line {line}: {_text(code.co_filename, line)}"
+    return place
+
+
+def _text(filename: str, line: int) -> str:
+    return linecache.getline(filename, line).strip()
+
+
+def _tensors(frame: types.FrameType) -> str:
+    """The type and shape of the first tensor among the arguments of a collective."""
+    for name in TENSORS:
+        value = frame.f_locals.get(name)
+        count = f"{len(value)} × " if isinstance(value, list | tuple) and value else ""
+        first: Any = value[0] if isinstance(value, list | tuple) and value else value
+        if hasattr(first, "shape") and hasattr(first, "dtype"):
+            return f"{count}{str(first.dtype).removeprefix('torch.')} {list(first.shape)}"
+    return ""
+
+
+def _waiting_call(frame: types.FrameType) -> str | None:
+    """`wait` or `backward` where the frame waits in C++ code that has no frame of its own."""
+    if frame.f_code.co_name == "_engine_run_backward":
+        return "backward"
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti and step.positions:
+            source = _segment(frame.f_code.co_filename, step.positions)
+            return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
+    return None
+
+
+def _reads(frame: types.FrameType) -> bool:
+    """Whether the frame may be waiting for the device: in `x.item()`, `if x:`, `synchronize()`."""
+    if any(name in frame.f_code.co_filename for name in ON_DEVICE):
+        return True
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti:
+            asks = "JUMP_IF" in step.opname or step.opname in ("TO_BOOL", "UNARY_NOT")
+            source = step.positions and _segment(frame.f_code.co_filename, step.positions)
+            return asks or bool(source and READS.search(source))
+    return False
+
+
+def _segment(filename: str, where: dis.Positions) -> str:
+    if where.lineno is None or where.end_lineno != where.lineno:
+        return ""
+    line = linecache.getline(filename, where.lineno).encode()
+    return line[where.col_offset : where.end_col_offset].decode(errors="replace")

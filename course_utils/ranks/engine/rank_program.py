@@ -1,0 +1,229 @@
+"""What a rank runs: it dials the notebook and does what it is told, cell after cell."""
+
+import ctypes
+import faulthandler
+import os
+import queue
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+from course_utils.ranks.engine import cell, flight, output, place, wire
+from course_utils.ranks.engine.group import Group, choose_backend
+
+TICK_SECONDS = 0.2
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+STARTERS = (  # what torchrun, Open MPI, Slurm and MPICH call these four
+    NAMES,
+    tuple(f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")),
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+)
+
+
+class Rank:
+    """One rank: its line to the notebook, its namespace, its process group."""
+
+    def __init__(self, line: wire.Line, ids: tuple[int, int, int], pipe: tuple[int, int]) -> None:
+        self.line, (self.rank, self.world_size, self.local_rank) = line, ids
+        self.pid, self.main = os.getpid(), threading.get_ident()
+        self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
+        self.busy = False
+        self.budget, self.pipe = output.capture(*pipe, self._print)
+        self.names: dict[str, Any] = {}
+        self.group: Group | None = None
+        self.flight = flight.Reader()
+
+    def serve(self) -> None:
+        """Does orders until the notebook is gone."""
+        signal.signal(signal.SIGINT, self._interrupted)
+        faulthandler.enable(file=2)
+        os.register_at_fork(after_in_child=self._in_child)
+        self._greet()
+        threading.Thread(target=self._listen, daemon=True, name="listener").start()
+        while True:
+            order, payload = self.orders.get()
+            self._do(order, payload)
+            if os.getpid() != self.pid:
+                sys.stdout.flush()
+                os._exit(0)  # a child that the cell forked and forgot
+
+    def _greet(self) -> None:
+        """Tells the notebook who this is, hears where the others are, and fills the namespace."""
+        server = self._serve_store() if wire.STORE in os.environ else None
+        self.line.send(
+            {
+                "rank": self.rank, "world_size": self.world_size, "pid": self.pid,
+                "host": socket.gethostname(), "port": server.port if server else None,
+            }
+        )  # fmt: skip
+        welcome, _ = self.line.receive()
+        import torch
+        import torch.distributed as dist
+
+        if welcome["folder"] is None and server is None:
+            server = dist.TCPStore(welcome["host"], welcome["port"], is_master=False)
+        self.group = Group(self.rank, self.world_size, welcome["folder"], server)
+        gpus = torch.cuda.device_count() if welcome["device"] != "cpu" else 0
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
+        backend, device = choose_backend(here, gpus, self.local_rank, welcome["device"])
+        self.group.backend, self.group.device = backend, device
+        if device.startswith("cuda"):
+            torch.cuda.set_device(device)
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
+        _seed(self.rank)
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        self.names = module.__dict__
+        self.names |= {
+            "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
+            "local_rank": self.local_rank, "device": torch.device(device),
+        }  # fmt: skip
+        self.pipe.drain()
+
+    def _serve_store(self) -> Any:
+        import torch.distributed as dist
+
+        if self.rank:
+            return None
+        return dist.TCPStore("0.0.0.0", 0, self.world_size, is_master=True, wait_for_workers=False)
+
+    def _do(self, order: wire.Message, payload: bytes) -> None:
+        self.budget.left = output.LIMIT_CHARS
+        result, failure = None, dict[str, Any]()
+        try:
+            self.busy = True
+            result, failure = cell.attempt(lambda: self._work(order)(order, payload))
+            self.busy = False
+        except KeyboardInterrupt:  # it came when the work was done
+            self.busy = False
+        if os.getpid() != self.pid:
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pipe.drain()
+        records = self.flight.fresh()
+        done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
+        self.line.send(done, result or b"")
+
+    def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
+        if self.group and "init" in order:
+            self.group.prepare(order)
+        return getattr(self, f"_{order['do']}")
+
+    def _ready(self, _order: wire.Message, _payload: bytes) -> None:
+        """Nothing but what comes before a cell."""
+
+    def _cell(self, order: wire.Message, _payload: bytes) -> None:
+        cell.run_cell(order["source"], order["filename"], self.names)
+
+    def _call(self, _order: wire.Message, payload: bytes) -> bytes:
+        return cell.call(payload, self.names)
+
+    def _push(self, _order: wire.Message, payload: bytes) -> None:
+        self.names |= cell.unpack(payload)
+
+    def _pull(self, order: wire.Message, _payload: bytes) -> bytes:
+        return cell.pack(eval(order["expression"], self.names))
+
+    def _listen(self) -> None:
+        """Answers at once while the main thread works: where it is, and to stop."""
+        parent = os.getppid()
+        try:
+            while True:
+                if not self.line.waiting(TICK_SECONDS):
+                    if os.getppid() != parent:
+                        raise EOFError
+                    self._relieve()
+                    continue
+                order, payload = self.line.receive()
+                if order["do"] == "where":
+                    self._say_where(order)
+                elif order["do"] == "interrupt":
+                    signal.pthread_kill(self.main, signal.SIGINT)
+                elif order["do"] == "exit":
+                    raise EOFError
+                else:
+                    self.orders.put((order, payload))
+        except (EOFError, OSError):
+            end(self.pid)
+
+    def _relieve(self) -> None:
+        """Between two orders: what was printed is on its way soon, and no pipe stays full."""
+        if self.busy:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            self.pipe.drain(at_least=output.LUMP_BYTES)
+
+    def _say_where(self, order: wire.Message) -> None:
+        nccl = self.group is not None and self.group.backend == "nccl"
+        try:
+            found = place.with_wait(place.of_thread(self.main), nccl)
+        except Exception:  # whoever watches must outlive what it sees
+            found = place.describe([]) | {"mark": "", "wait": None}
+        found["cpu"] = time.process_time()
+        self.line.send({"type": "where", "id": order["id"], "place": found})
+
+    def _print(self, stream: str, text: str) -> None:
+        self.line.send({"type": "out", "stream": stream, "text": text})
+
+    def _interrupted(self, _signal: int, _frame: Any) -> None:
+        if self.busy:
+            raise KeyboardInterrupt
+
+    def _in_child(self) -> None:
+        """A process that the rank forks must not speak on the rank's line."""
+        self.line.close()
+
+
+def end(pid: int) -> None:
+    """This rank and all that it started, at once."""
+    if os.getpgid(0) == pid:
+        os.killpg(pid, signal.SIGKILL)
+    os._exit(1)
+
+
+def die_with_parent() -> None:
+    """The system kills this process when its parent ends (Linux; elsewhere ranks watch)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def _seed(rank: int) -> None:
+    """Each rank draws its own numbers, the same ones in every run."""
+    import numpy
+    import torch
+
+    random.seed(rank)
+    numpy.random.seed(rank)
+    torch.manual_seed(rank)
+
+
+def find_ids() -> dict[str, str]:
+    """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
+
+    Errors: LookupError where none of them did.
+    """
+    for theirs in STARTERS:
+        if theirs[0] in os.environ and theirs[1] in os.environ:
+            pairs = zip(NAMES, theirs, strict=True)
+            return {name: os.environ[their] for name, their in pairs if their in os.environ}
+    raise LookupError("No rank in the environment: start this with torchrun, mpirun or srun.")
+
+
+def main() -> None:
+    """A rank that someone else's starter began."""
+    ids = find_ids()
+    os.environ.update(ids)
+    rank, size, local = (int(ids.get(name, ids["RANK"])) for name in NAMES[:3])
+    Rank(wire.dial(os.environ[wire.ADDRESS]), (rank, size, local), os.pipe()).serve()
+
+
+if __name__ == "__main__":
+    main()

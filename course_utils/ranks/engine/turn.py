@@ -1,0 +1,199 @@
+"""One order to the ranks, from sending it to knowing how it ended on each of them."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from course_utils.ranks.engine import report, wire
+from course_utils.ranks.engine.printer import Teller
+from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
+from course_utils.ranks.engine.stall import Watch
+
+if TYPE_CHECKING:
+    from course_utils.ranks.engine.crew import Crew
+
+SAMPLE_SECONDS = 0.5
+HURRIED_SAMPLE_SECONDS = 0.2
+TELL_SECONDS = 8  # a cell that runs so long says where it is
+STOP_SECONDS = 2  # how long a rank may take to stop when asked
+NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
+
+
+class Turn:
+    """One order, from sending it to knowing how it ended."""
+
+    def __init__(
+        self, crew: "Crew", order: wire.Message, payload: bytes, ranks: list[int], limit: float
+    ) -> None:
+        self.crew, self.id, self.limit = crew, order["id"], limit
+        self.ranks, self.outcomes = ranks, dict[int, Outcome]()
+        self.teller, self.words = Teller(ranks), dict[int, str]()
+        self.started = self.sampled = time.monotonic()
+        self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
+        self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
+        self.why, self.asked, self.told = "", 0.0, False
+        for rank in ranks:
+            try:
+                crew.lines[rank].send(order, payload)
+            except OSError:
+                self.gone[rank] = self.started
+
+    @property
+    def unfinished(self) -> set[int]:
+        return set(self.ranks) - set(self.outcomes)
+
+    def result(self) -> dict[int, Outcome]:
+        verdict = ""
+        with interrupts() as bell:
+            while self.unfinished and not verdict:
+                self._listen(bell)
+                self._count_the_dead()
+                verdict = self._look(time.monotonic())
+        return self._conclude(verdict)
+
+    def _listen(self, bell: int) -> None:
+        lines = {self.crew.lines[r].connection: r for r in self.unfinished - set(self.gone)}
+        others = [line.connection for line in self.crew.engine.watched()]
+        pause = HURRIED_SAMPLE_SECONDS if self._failed or self.gone else SAMPLE_SECONDS
+        for ready in wait([*lines, *others, bell], pause):
+            if ready == bell:
+                os.read(bell, 64)
+                self._ask_to_stop("Interrupted.", again=bool(self.why))
+            elif ready in lines:
+                self._hear(lines[ready])
+
+    def _hear(self, rank: int) -> None:
+        try:
+            message, payload = self.crew.lines[rank].receive()
+        except (EOFError, OSError):
+            self.gone[rank] = time.monotonic()
+            return
+        now = time.monotonic()
+        if message["type"] == "out" and message["stream"] == "pipe":
+            self.words[rank] = self.words.get(rank, "") + message["text"]
+        elif message["type"] == "out":
+            self.teller.add(rank, message["stream"], message["text"])
+        elif message["id"] == self.id and message["type"] == "where":
+            self.answered[rank] = now
+            self.watch.add(rank, message["place"], now)
+        elif message["id"] == self.id:
+            self.teller.add(rank, "stdout", self.words.pop(rank, ""))
+            self._end(rank, Outcome(now, message["failure"], payload, message["records"]))
+
+    def _end(self, rank: int, outcome: Outcome) -> None:
+        self.outcomes[rank] = outcome
+        self.watch.progress(outcome.at)
+        self.teller.finish(rank)
+
+    def _count_the_dead(self) -> None:
+        """A rank whose line is closed has died; the helper knows of what."""
+        self.notices |= {notice["rank"]: notice for notice in self.crew.engine.notices()}
+        for rank in self.unfinished & set(self.notices):
+            while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
+                self._hear(rank)
+            if rank in self.unfinished:
+                self._bury(rank, self.notices[rank]["code"], self.notices[rank]["words"])
+        for rank in self.unfinished & set(self.gone):
+            if time.monotonic() - self.gone[rank] > NOTICE_SECONDS:
+                self._bury(rank, None, "")
+
+    def _bury(self, rank: int, code: int | None, words: str) -> None:
+        said = self.words.pop(rank, "") + words
+        failure = report.died(rank, code, said, self.watch.places.get(rank))
+        self._end(rank, Outcome(self.gone.get(rank, time.monotonic()), failure))
+
+    @property
+    def _failed(self) -> bool:
+        return any(outcome.failure for outcome in self.outcomes.values())
+
+    def _look(self, now: float) -> str:
+        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain) or ""."""
+        pause = HURRIED_SAMPLE_SECONDS if self._failed else SAMPLE_SECONDS
+        if now - self.sampled >= pause:
+            self._sample(now)
+        if self.why:
+            return "deaf" if now - self.asked > STOP_SECONDS else ""
+        if now - self.started > self.limit:
+            self._ask_to_stop(f"Stopped after its limit of {self.limit:g} s (--timeout sets it).")
+        frozen = {r for r in self.unfinished if self._is_frozen(r, now)}
+        for rank in frozen:
+            self.watch.places[rank] = {"frozen": True, "cpu": 0}
+        waiting = self.unfinished - frozen
+        if self.watch.stuck(waiting, now, self._failed) or (frozen and not waiting):
+            return "stuck"
+        if now - self.started > TELL_SECONDS and not self.told:
+            self.told = True
+            print(report.running(TELL_SECONDS, self._places()), flush=True)
+        return ""
+
+    def _sample(self, now: float) -> None:
+        self.sampled = now
+        for rank in self.unfinished - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send({"do": "where", "id": self.id})
+
+    def _ask_to_stop(self, why: str, again: bool = False) -> None:
+        self.why, self.asked = why, 0.0 if again else time.monotonic()
+        for rank in self.unfinished - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send({"do": "interrupt"})
+
+    def _is_frozen(self, rank: int, now: float) -> bool:
+        """Whether a rank of this machine gives no answer because it was stopped by a signal."""
+        if now - self.answered[rank] < 4 * SAMPLE_SECONDS or rank in self.gone:
+            return False
+        try:
+            stat = Path(f"/proc/{self.crew.hellos[rank]['pid']}/stat").read_text()
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] in "Tt"
+
+    def _places(self) -> dict[int, Any]:
+        return {r: p for r, p in self.watch.places.items() if r in self.unfinished}
+
+    def _conclude(self, verdict: str) -> dict[int, Outcome]:
+        places = self._places()
+        kinds = {o.failure["kind"] for o in self.outcomes.values() if o.failure}
+        gone = bool(verdict) or bool(kinds & {"died", "group"})
+        if gone:
+            self.crew.dismiss()
+        self.teller.finish_all()
+        if self.why and not kinds - {"stop", "group"}:
+            stops = {r: o.failure for r, o in self.outcomes.items() if o.failure}
+            message = report.stopped(self.why, {**stops, **places}, gone)
+            raise (RanksInterrupted if self.why.startswith("Int") else RankError)(message)
+        if kinds:
+            raise RankError(report.failed(self.outcomes, places, gone))
+        if verdict:
+            raise RankError(report.stuck(self.outcomes, places))
+        wrong = report.disagreement(self.outcomes)
+        if wrong:
+            raise RankError(wrong)
+        return self.outcomes
+
+
+@contextmanager
+def interrupts() -> Iterator[int]:
+    """Ctrl-C as a byte in a pipe, so that no message is torn apart; gives the pipe's end."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    mine = threading.current_thread() is threading.main_thread()
+
+    def ring(_signal: int, _frame: Any) -> None:
+        with suppress(BlockingIOError):
+            os.write(writing, b"!")
+
+    before = signal.signal(signal.SIGINT, ring) if mine else None
+    try:
+        yield reading
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, before)
+        os.close(reading)
+        os.close(writing)

@@ -1,0 +1,269 @@
+"""Many ranks in one notebook: processes of one group that run cells and functions together.
+
+    %load_ext course_utils
+    %%ranks 4
+    x = torch.ones(2, device=device) * rank
+    dist.all_reduce(x)
+    print(x)
+
+In a cell, `torch`, `dist`, `rank`, `world_size`, `local_rank` and `device` are there. The ranks and
+their variables stay until `restart`, `stop`, another number of ranks, or a fault that breaks them.
+"""
+
+import atexit
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from course_utils.ranks.engine import cell, place, report, script, wire
+from course_utils.ranks.engine.crew import Crew
+from course_utils.ranks.engine.forked import Forked
+from course_utils.ranks.engine.launched import Launched, Spawned
+from course_utils.ranks.engine.report import RankError, RanksError, RanksInterrupted
+from course_utils.ranks.engine.starters import Engine
+
+__all__ = [
+    "RankError", "RanksError", "RanksInterrupted", "connect", "pull", "push", "restart", "run",
+    "run_cell", "start", "status", "stop", "warm_up",
+]  # fmt: skip
+START = "COURSE_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
+LIMIT_SECONDS = 30.0
+OWN_CELL = "\nIPython's % and ! don't work on ranks: put them into a cell of their own."
+GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say
+
+
+class _Now:
+    """What this notebook has: an engine, its ranks, and how they were asked for."""
+
+    engine: Engine | None = None
+    crew: Crew | None = None
+    n: int | None = None
+    device: str | None = None
+    cells = 0
+    limit_seconds = LIMIT_SECONDS
+    done: list[str]  # the cells that these ranks have run, and below what was pushed to them
+    given: set[str]
+    before: int | None = None  # how many ranks there were, where these replaced others
+
+
+_now = _Now()
+
+
+def warm_up() -> None:
+    """Starts the helper that imports torch, and returns at once; `%load_ext` calls it."""
+    _engine()
+
+
+def start(
+    n: int | None = None, device: str | None = None, limit_seconds: float | None = None
+) -> None:
+    """Makes sure that `n` ranks are there: those that are, where they still run, or new ones.
+
+    `limit_seconds` is how long cells and functions may run from now on (30 at first).
+    `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
+    Errors: RanksError where the ranks can't be started, ValueError for a number below 1.
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"at least 1 rank, not {n}")
+    _now.limit_seconds = limit_seconds or _now.limit_seconds
+    if _fits(n, device):
+        return
+    engine = _engine()
+    connected = type(engine) is Launched
+    if connected and _now.n and n not in (None, _now.n):
+        raise RanksError(f"The command starts {_now.n} ranks, not {n}; connect with another one.")
+    if (n or _now.n) is None and not connected:
+        raise RanksError("No ranks are running yet. Say how many: %%ranks 4, or ranks.start(4).")
+    if device == "cuda" and not connected:
+        _need_a_gpu()
+    before = len(_now.crew.lines) if _now.crew else None
+    if _now.crew:
+        _now.crew.dismiss()
+        _now.crew = None
+    wanted = device or _now.device
+    _now.crew = Crew(engine, n or _now.n, wanted)
+    _now.device, _now.before = wanted, before
+    _now.n, _now.done, _now.given = len(_now.crew.lines), [], set()
+
+
+def _need_a_gpu() -> None:
+    """Errors: RanksError where torch sees no GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise RanksError("--device cuda needs a GPU, and torch sees none here; leave it out.")
+
+
+def _fits(n: int | None, device: str | None) -> bool:
+    """Whether the ranks that run are those that are asked for."""
+    crew = _now.crew
+    if crew is None or crew.broken:
+        return False
+    if crew.lost:
+        print("The ranks were gone. These are new ones, and their variables start afresh.")
+        return False
+    return n in (None, len(crew.lines)) and device in (None, _now.device)
+
+
+def _engine() -> Engine:
+    """The engine, started where there is none; a helper that was killed is replaced."""
+    if os.name == "nt":
+        raise RanksError("Ranks need Linux or macOS. On Windows, run the course in WSL.")
+    if isinstance(_now.engine, Forked) and not _now.engine.alive():
+        _end_engine()
+    if _now.engine is None:
+        wanted = os.environ.get(START, "fork" if sys.platform == "linux" else "spawn")
+        _now.engine = Forked() if wanted == "fork" else Spawned()
+    return _now.engine
+
+
+def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+    """Calls a function of the notebook on every rank; what each returns, in a list by rank.
+
+    The function may use `torch`, `dist`, `rank`, `world_size` and `device` as a cell may. Tensors
+    come back on the CPU. Errors: RankError where it fails on a rank.
+    """
+    start()
+    names = {function.__code__.co_filename} if hasattr(function, "__code__") else set()
+    sources = {name: "".join(linecache.getlines(name)) for name in names}
+    payload = _packed((sources, function, args, kwargs))
+    return _results({"do": "call", **_group()}, payload)
+
+
+def push(**values: Any) -> None:
+    """Gives every rank a variable for each keyword."""
+    start()
+    _results({"do": "push"}, _packed(values))
+    _now.given |= set(values)
+
+
+def _packed(values: Any) -> bytes:
+    """As bytes for the ranks. Errors: RanksError for what can't travel between processes."""
+    try:
+        return cell.pack(values)
+    except Exception as error:
+        raise RanksError(f"This can't be sent to the ranks: {error}") from None
+
+
+def pull(expression: str) -> list[Any]:
+    """The value of a variable, or of any expression, on every rank: a list by rank."""
+    start()
+    return _results({"do": "pull", "expression": expression})
+
+
+def run_cell(
+    source: str,
+    n: int | None = None,
+    only: list[int] | None = None,
+    init: bool = True,
+    debug: bool = False,
+    limit_seconds: float | None = None,
+    device: str | None = None,
+    save: str | None = None,
+) -> None:
+    """Runs source text on the ranks, as `%%ranks` does; output is printed rank by rank.
+
+    `only` names ranks, `init=False` leaves `init_process_group` to the source, `debug` lets torch
+    check every collective, `limit_seconds` bounds the cell and each collective, and `save` is the
+    file to which a cell that succeeds is written as a script for torchrun.
+    Errors: RankError where it fails on a rank, or before anything runs where it isn't Python;
+    RanksInterrupted; RanksError where the ranks can't be started.
+    """
+    _now.cells += 1
+    filename = f"<ranks cell {_now.cells}>"
+    place.remember(filename, source)
+    try:
+        compile(source, filename, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        hint = OWN_CELL if (error.text or "").lstrip().startswith(("%", "!")) else ""
+        raise RankError(report.unreadable(error) + hint) from None
+    start(n, device)
+    crew = _crew()
+    unknown = set(only or []) - set(crew.lines)
+    if unknown:
+        raise RanksError(f"No rank {sorted(unknown)[0]}: there are 0 to {len(crew.lines) - 1}.")
+    limit = limit_seconds or _now.limit_seconds
+    group = _group(init, debug, limit)
+    if only:  # a group begins with all of its ranks
+        crew.run({"do": "ready", **group}, limit_seconds=limit)
+    order = {"do": "cell", "source": source, "filename": filename, **({} if only else group)}
+    try:
+        crew.run(order, only=only, limit_seconds=limit)
+    except RankError as error:
+        if _now.before is None or "NameError" not in str(error):
+            raise
+        new = (
+            f"\nThese ranks are new, {len(crew.lines)} instead of {_now.before}: earlier variables"
+        )
+        raise RankError(f"{error}{new} went with the old ones.") from None
+    _now.before = None
+    if save:
+        size, on_cpu = len(crew.lines), _now.device == "cpu"
+        script.save(Path(save), source, _now.done, size, init, on_cpu, _now.given)
+    _now.done.append(source)
+
+
+def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) -> None:
+    """From now on, ranks are those that commands start: torchrun, srun or mpirun.
+
+    Give the command without a program: `connect("torchrun --nproc-per-node 2")`. Several commands
+    are started side by side. `host` is this machine's address as other machines see it.
+    Errors: RanksError where not all of the ranks dial in.
+    """
+    stop()
+    _now.engine = Launched(commands, host)
+    start(device=device)
+
+
+def restart() -> None:
+    """New ranks, as many as there were, with no variables."""
+    if _now.crew:
+        _now.crew.dismiss()
+    start()
+
+
+def stop() -> None:
+    """Ends the ranks and whoever started them."""
+    _end_engine()
+    _now.n, _now.device, _now.limit_seconds = None, None, LIMIT_SECONDS
+
+
+def status() -> str:
+    """How many ranks there are, where, and with which process ids."""
+    crew = _now.crew
+    if crew is None or crew.broken:
+        return "No ranks are running."
+    who = ", ".join(
+        f"{rank} on {h['host']} ({h['pid']})" for rank, h in sorted(crew.hellos.items())
+    )
+    return f"{len(crew.lines)} ranks: {who}"
+
+
+def _crew() -> Crew:
+    assert _now.crew is not None
+    return _now.crew
+
+
+def _group(init: bool = True, debug: bool = False, limit: float | None = None) -> wire.Message:
+    wait = (limit or _now.limit_seconds) + GRACE_SECONDS
+    return {"init": init, "debug": debug, "timeout": wait}
+
+
+def _results(order: wire.Message, payload: bytes = b"") -> list[Any]:
+    outcomes = _crew().run(order, payload, limit_seconds=_now.limit_seconds)
+    found = [outcomes[rank].payload for rank in sorted(outcomes)]
+    return [cell.unpack(content) if content else None for content in found]
+
+
+def _end_engine() -> None:
+    if _now.crew:
+        _now.crew.dismiss()
+    if _now.engine:
+        _now.engine.close()
+    _now.crew = _now.engine = None
+
+
+atexit.register(stop)

@@ -1,1 +1,0 @@
-"""The interactive pieces, one file each; each shows its default state where nobody moves it."""

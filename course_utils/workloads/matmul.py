@@ -1,0 +1,129 @@
+"""A square matrix product in each format that a device multiplies in, ready to be timed."""
+
+from collections.abc import Callable
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from course_utils.core.evidence import published
+from course_utils.core.gpus import gpu_specs
+from course_utils.core.series import Series
+
+DTYPES = {
+    "FP32": torch.float32,
+    "TF32": torch.float32,
+    "FP16": torch.float16,
+    "BF16": torch.bfloat16,
+    "FP8 E4M3": torch.float8_e4m3fn,
+}
+# The compute capability that brought the units; torch emulates BF16 before, and refuses FP8.
+SINCE = {"TF32": (8, 0), "BF16": (8, 0), "FP8 E4M3": (8, 9)}
+PRECISIONS = {"FP32": "ieee", "TF32": "tf32"}
+
+
+def formats_of(device: torch.device | str) -> list[str]:
+    """The formats that a device multiplies in, in order of DTYPES.
+
+    A GPU: those it has units for, not what torch emulates there. A CPU: FP32, FP16 and BF16,
+    whichever way it does them.
+    """
+    if torch.device(device).type != "cuda":
+        return ["FP32", "FP16", "BF16"]
+    capability = torch.cuda.get_device_capability(device)
+    return [name for name in DTYPES if capability >= SINCE.get(name, (0, 0))]
+
+
+def explain_formats(device: torch.device | str) -> str:
+    """Which formats a GPU multiplies in and which it came too early for, as a sentence."""
+    has, capability = formats_of(device), torch.cuda.get_device_capability(device)
+    missing = {name: SINCE[name] for name in DTYPES if name not in has}
+    lacks = "; ".join(
+        f"{' and '.join(n for n in missing if missing[n] == since)} came with {_dotted(since)}"
+        for since in sorted(set(missing.values()))
+    )
+    said = f"This GPU (compute capability {_dotted(capability)}) multiplies in {', '.join(has)}"
+    return f"{said}; {lacks}." if lacks else f"{said}."
+
+
+class Product:
+    """A product that is carried out at each call; `a` and `b` are its inputs, unrounded (FP32).
+
+    In a `with` block the precision of FP32 products is set once, for all calls: a switch thrown
+    at every call takes longer than a small product on a GPU. Calls outside of one throw it too.
+    """
+
+    def __init__(
+        self, a: Tensor, b: Tensor, call: Callable[[], Tensor], precision: str | None = None
+    ) -> None:
+        self.a, self.b = a, b
+        self._call, self._precision = call, precision
+        self._before: str | None = None
+
+    def __call__(self) -> Tensor:
+        if self._precision is None or self._before is not None:
+            return self._call()
+        with self:
+            return self._call()
+
+    def __enter__(self) -> Self:
+        if self._precision is not None:
+            switch = torch.backends.cuda.matmul
+            self._before, switch.fp32_precision = switch.fp32_precision, self._precision
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._before is not None:
+            torch.backends.cuda.matmul.fp32_precision = self._before
+            self._before = None
+
+
+def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Product:
+    """Two normal (n, n) matrices, rounded to that format, ready to be multiplied.
+
+    On a GPU FP32 is kept from TF32, which is FP32 with 13 bits less of each input, dropped on the
+    way into the product. FP8 E4M3 gives a BF16 result, as in training (`torch._scaled_mm`, which
+    costs less Python than `scaled_mm`; scales of 1, n a multiple of 16); the others their own.
+    Errors: ValueError for another name, and for what this device has no units for.
+    """
+    if format_name not in DTYPES:
+        raise ValueError(f"no format {format_name!r}; there are {', '.join(DTYPES)}")
+    if format_name not in formats_of(device):
+        wanted = f"a CUDA GPU of capability {_dotted(SINCE[format_name])} or more"
+        raise ValueError(f"{format_name} products want {wanted}, which {device} isn't")
+    a, b = torch.randn(2, n, n, device=device)
+    if format_name == "FP8 E4M3":
+        return Product(a, b, _fp8(a, b))
+    left, right = (m.to(DTYPES[format_name]) for m in (a, b))
+    on_gpu = torch.device(device).type == "cuda"
+    return Product(a, b, lambda: left @ right, PRECISIONS.get(format_name) if on_gpu else None)
+
+
+def published_rates(gpu: str = "H200") -> Series:
+    """TFLOP/s of a GPU by format: its data sheet's dense peak, and the best that others reached.
+
+    Errors: ValueError for a GPU whose data sheet isn't in `specs`.
+    """
+    specs = gpu_specs(gpu)
+    if specs is None:
+        raise ValueError(f"no data sheet of {gpu!r} in course_utils/core/gpus.py")
+    best = published("matmul_rates")
+    reached = {r["format"]: r["tflop_per_s"] for r in best.rows if r["gpu"] == specs.title}
+    rates: dict[str, float] = {}
+    for name in DTYPES:
+        peak = getattr(specs, name.split()[0].lower())
+        rates |= {f"{name}, data sheet": peak} if peak else {}
+        rates |= {f"{name}, best found": reached[name]} if name in reached else {}
+    origin = f"published: {specs.source}; {best.source}"
+    return Series(rates, "published", origin)
+
+
+def _fp8(a: Tensor, b: Tensor) -> Callable[[], Tensor]:
+    """a @ b in FP8: the left one by rows, the right one by columns, as cuBLASLt takes them."""
+    left, right = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn).t()
+    one = torch.ones((), device=a.device)
+    return lambda: torch._scaled_mm(left, right, one, one, out_dtype=torch.bfloat16)
+
+
+def _dotted(capability: tuple[int, int]) -> str:
+    return ".".join(map(str, capability))

@@ -1,0 +1,96 @@
+"""Streams in virtual time and the queue behind the widget: exact, so tested exactly."""
+
+import pytest
+
+from course_utils.chapters.async_execution.queue_widget import command_queue, explain, title
+from course_utils.chapters.async_execution.streams import (
+    Host,
+    VirtualStream,
+    queue_seconds,
+    queue_spans,
+    race,
+)
+
+pytestmark = pytest.mark.without_torch
+
+
+def test_the_queue_keeps_the_formulas_that_the_chapter_teaches():
+    assert queue_seconds(1, 40, 50, n=100) == 1 + 100 * 40 + 50  # device-bound
+    assert queue_seconds(40, 1, 50, n=100) == 100 * 40 + 1 + 50  # launch-bound
+    assert queue_seconds(1, 40, 50, n=1) == 91
+
+
+def test_a_queue_one_deep_launches_only_when_the_last_piece_is_done():
+    assert queue_seconds(10, 40, 0, n=20, depth=1) == 20 * 50
+
+
+def test_a_full_queue_makes_the_frontend_wait_and_never_holds_more_than_its_depth():
+    spans = queue_spans(1, 10, 0, n=12, depth=3)
+    launches = [s.end for s in spans if s.label == "launch"]
+    ends = [s.end for s in spans if s.label == "run"]
+    for moment in launches:
+        waiting_or_running = sum(t <= moment for t in launches) - sum(t <= moment for t in ends)
+        assert waiting_or_running <= 3
+    assert any(s.label == "wait" for s in spans)
+
+
+def streams(copy_seconds=1.0, compute_seconds=2.0):
+    host = Host()
+    copier = VirtualStream("copy", host, copy_seconds, writes=True)
+    return host, copier, VirtualStream("compute", host, compute_seconds, writes=False)
+
+
+def test_work_on_one_stream_runs_in_order_and_streams_run_at_once():
+    host, copier, computer = streams()
+    copier.launch(0, 0)
+    copier.launch(1, 1)
+    computer.launch(0, 0)
+    assert [(a.start, a.end) for a in host.accesses] == [(0, 1), (1, 2), (0, 2)]
+
+
+def test_an_event_orders_two_streams_and_leaves_the_host_alone():
+    host, copier, computer = streams()
+    copier.launch(0, 0)
+    computer.wait_event(copier.record_event())
+    computer.launch(0, 0)
+    assert host.accesses[1].start == 1 and host.waits == 0
+    assert race(host.accesses) is None
+
+
+def test_reading_before_the_copy_is_a_race():
+    host, copier, computer = streams()
+    copier.launch(0, 0)
+    computer.launch(0, 0)
+    assert "before it is there" in race(host.accesses)
+
+
+def test_overwriting_what_is_being_read_is_a_race():
+    host, copier, computer = streams()
+    copier.launch(0, 0)
+    computer.wait_event(copier.record_event())
+    computer.launch(0, 0)
+    copier.launch(1, 0)
+    assert "overwritten" in race(host.accesses)
+
+
+def test_the_widget_follows_its_sliders():
+    widget = command_queue()
+    launch, run, _back, n, _depth, picture, reading = widget.children
+    before = picture.value, reading.value
+    launch.value, run.value, n.value = 100, 10, 5
+    assert (picture.value, reading.value) != before
+    total = queue_seconds(100, 10, 10, 5, 4)
+    assert f"{total:.0f} µs" in reading.value
+
+
+@pytest.mark.parametrize(
+    "launch, run, says", [(2, 1, "Launch-bound"), (1, 2, "Device-bound"), (1, 1, "Balanced")]
+)
+def test_the_widgets_title_names_the_bottleneck(launch, run, says):
+    assert title(launch, run).startswith(says)
+    assert "times faster" in explain(queue_spans(1e-6, 2e-6, 0, 3), 1, 2, 0, 3)
+
+
+def test_a_page_without_a_kernel_shows_the_widgets_picture():
+    bundle = command_queue()._repr_mimebundle_()
+    assert bundle["image/png"] and bundle["text/plain"].startswith("[widget] ")

@@ -1,0 +1,136 @@
+"""What a step costs on n devices: formula and timeline, latency found again, stale gradients."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+
+from course_utils.chapters.collectives.costs import Link
+from course_utils.chapters.data_parallelism.scaling import (
+    Cluster,
+    Trained,
+    by_latency,
+    efficiency,
+    exposed_seconds,
+    fit_latency,
+    last_ratio_again,
+    messages_seconds,
+    step_spans,
+    trained,
+)
+from course_utils.chapters.data_parallelism.staleness import (
+    descend_quadratic,
+    rate_limit,
+    stale_descent,
+)
+from course_utils.chapters.data_parallelism.step_widget import step_timeline
+from course_utils.core.evidence import published
+
+
+def drawn(n=8):
+    return Cluster(n, 1e12, Link(10 ** random.uniform(-5, -2), 10 ** random.uniform(-11, -8)))
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 7, 40])
+def test_the_formula_is_what_the_timeline_shows(buckets):
+    for _ in range(50):
+        cluster, flops, n_bytes = drawn(), 10 ** random.uniform(9, 12), 10 ** random.uniform(5, 9)
+        compute = flops / cluster.flops_per_s
+        end = max(span.end for span in step_spans(cluster, flops, n_bytes, buckets))
+        assert efficiency(cluster, flops, n_bytes, buckets) == pytest.approx(compute / end)
+
+
+def test_without_overlap_a_step_is_the_sum():
+    cluster, buckets = drawn(), 5
+    end = max(span.end for span in step_spans(cluster, 1e12, 1e8, buckets, overlap=False))
+    assert end == pytest.approx(1 + messages_seconds(cluster, 1e8, buckets))
+
+
+def test_buckets_travel_one_after_another_and_none_before_its_gradients():
+    spans = step_spans(drawn(), 1e12, 1e8, 6)
+    sent = [span for span in spans if span.row == "network"]
+    assert all(a.end <= b.start for a, b in itertools.pairwise(sent))
+    assert all(b.start >= 1 / 3 + 2 / 3 * (i + 1) / 6 for i, b in enumerate(sent))
+
+
+def test_one_device_waits_for_nobody():
+    assert efficiency(drawn(1), 1e12, 1e9, 4) == 1.0
+    assert {span.row for span in step_spans(drawn(1), 1e12, 1e9)} == {"compute"}
+
+
+def test_the_last_bucket_always_shows_and_all_of_a_slow_network():
+    assert exposed_seconds(9.0, 2.0, 4) == 0.5
+    assert exposed_seconds(9.0, 2.0) == 2.0
+    assert exposed_seconds(9.0, 100.0, 3) == pytest.approx(96.0)
+
+
+def made(base, messages):
+    """A training whose steps take `base` seconds and 4 µs for each step of its rings."""
+    throughput = {n: 1000 / (base + messages * (n - 1) * 4e-6) for n in (128, 256, 512)}
+    return Trained(1000, messages, 10**9, throughput)
+
+
+def test_a_latency_is_found_again_in_throughputs_that_it_made():
+    models = [made(0.5, 48), made(15.0, 240)]
+    alpha = fit_latency(models, 128, 256)
+    assert alpha == pytest.approx(4e-6)
+    for model in models:
+        assert by_latency(model, alpha, 256, 512) == pytest.approx(model.throughput[512])
+
+
+def test_the_last_ratio_goes_on():
+    model = Trained(1, 1, 1, {2: 100.0, 4: 90.0})
+    assert last_ratio_again(model, 2, 4) == 81.0
+
+
+def test_published_rows_become_models():
+    models = trained(published("llm_foundry_h100").rows)
+    assert list(models["7B"].throughput) == [8, 128, 256, 512]
+    assert models["1B"].tokens == 12 * 2048 and models["70B"].messages == 240
+
+
+@pytest.mark.parametrize("staleness", [0, 1, 2, 5, 16])
+def test_stale_descent_converges_below_its_limit_and_not_above(staleness):
+    limit = rate_limit(staleness)
+    assert (
+        descend_quadratic(0.97 * limit, staleness) < 1 < descend_quadratic(1.03 * limit, staleness)
+    )
+
+
+class Bowl(torch.nn.Module):
+    """½·w² from w = 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("staleness", [0, 1, 3])
+def test_stale_gradients_are_those_of_so_many_updates_ago(staleness):
+    bowl, weights = Bowl(), [1.0] * (staleness + 1)
+    for _ in range(30):
+        weights.append(weights[-1] - 0.1 * weights[-1 - staleness])
+    losses = stale_descent(
+        bowl,
+        itertools.repeat(None),
+        0.1,
+        staleness,
+        30,
+        lambda model, _: 0.5 * model.w.square().sum(),
+    )
+    assert bowl.w.item() == pytest.approx(weights[-1], rel=1e-12)
+    assert len(losses) == 30 and losses[0] == 0.5
+
+
+def test_the_widget_answers_its_controls():
+    widget = step_timeline(measured=0.5)
+    ranks, _, _, link, overlap, picture, reading = widget.children
+    first = bytes(picture.value)
+    assert first.startswith(b"\x89PNG") and "your ranks, measured" in reading.value
+    overlap.value = False
+    assert bytes(picture.value) != first
+    link.value, ranks.value = "NVLink", 2
+    share = float(reading.value.split("<b>")[1].split("%")[0])
+    assert 80 < share <= 100 and math.isfinite(share)

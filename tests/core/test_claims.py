@@ -1,0 +1,89 @@
+"""`claim` fails where the sentence isn't so, and says what it couldn't test."""
+
+import pytest
+
+from course_utils.core.claims import ClaimError, claim
+from course_utils.core.measurement import Measurement
+
+pytestmark = pytest.mark.without_torch
+
+
+def test_a_claim_that_holds_prints_itself(own_data, fake_machine, capsys):
+    fake_machine()
+    claim("two is more than one", 2 > 1, got="2")
+    assert capsys.readouterr().out == "✓ two is more than one (2)\n"
+
+
+def test_a_claim_that_fails_raises_with_what_was_measured(own_data, fake_machine):
+    fake_machine()
+    with pytest.raises(ClaimError, match=r"✗ one is more than two \(≈ 0.5\)"):
+        claim("one is more than two", 1 > 2, got="≈ 0.5")
+
+
+def test_a_callable_condition_is_called(own_data, fake_machine):
+    fake_machine()
+    with pytest.raises(ClaimError):
+        claim("a lambda isn't true for being there", lambda: False)
+
+
+@pytest.mark.parametrize("needs, gpus", [("gpu", 0), ("gpus:2", 1), ("cores:4", 0)])
+def test_what_is_missing_leaves_a_claim_untested(own_data, fake_machine, capsys, needs, gpus):
+    fake_machine(gpus=gpus)
+    claim("it holds there", lambda: 1 / 0, needs=needs)
+    assert "– it holds there: not tested here" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("needs, gpus", [("gpu", 1), ("gpus:2", 2), ("cores:2", 0)])
+def test_what_is_there_is_tested(own_data, fake_machine, needs, gpus):
+    fake_machine(gpus=gpus)
+    with pytest.raises(ClaimError):
+        claim("it fails here", False, needs=needs)
+
+
+def test_an_untested_claim_names_the_machine_it_held_on(recording, fake_machine, capsys):
+    fake_machine(gpus=1)
+    claim("it holds there", True, needs="gpu")
+    fake_machine(gpus=0)
+    claim("it holds there", False, needs="gpu")
+    assert "held on H200, 20" in capsys.readouterr().out
+
+
+def test_a_claim_that_failed_there_is_not_called_held(recording, fake_machine, capsys):
+    fake_machine(gpus=1)
+    with pytest.raises(ClaimError):
+        claim("it fails there", False, needs="gpu")
+    fake_machine(gpus=0)
+    claim("it fails there", True, needs="gpu")
+    assert "FAILED on H200" in capsys.readouterr().out
+
+
+def test_a_need_that_means_nothing_is_an_error(own_data, fake_machine):
+    fake_machine()
+    with pytest.raises(ValueError, match="not 'tpu'"):
+        claim("it holds", True, needs="tpu")
+
+
+def test_a_timing_that_fails_beside_busy_programs_is_left_undecided(own_data, fake_machine, capsys):
+    fake_machine()
+    claim("it is quick", False, timed=Measurement((1.0,), 1, 0.9, "host"))
+    assert "not decided, other programs took ≈ 0.9 cores" in capsys.readouterr().out
+    with pytest.raises(ClaimError):
+        claim("it is quick", False, timed=Measurement((1.0,), 1, 0.1, "host"))
+    with pytest.raises(ClaimError):
+        claim("it is quick", False, timed=Measurement((1.0,), 1, None, "host"))
+
+
+@pytest.mark.parametrize("condition", [float("nan"), (False, "message"), "False", [False], None])
+def test_what_is_neither_true_nor_false_is_refused(own_data, fake_machine, condition):
+    fake_machine()
+    with pytest.raises(TypeError, match="a claim's condition is True or False"):
+        claim("it holds", condition)
+
+
+def test_numpys_truth_is_truth(own_data, fake_machine):
+    import numpy as np
+
+    fake_machine()
+    claim("it holds", np.bool_(True))
+    with pytest.raises(ClaimError):
+        claim("it holds", np.array(1) > 2)

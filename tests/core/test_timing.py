@@ -1,0 +1,143 @@
+"""`measure`: what it repeats, drops and reports. Torch's and Triton's timers: test_timing_torch."""
+
+import gc
+import subprocess
+import sys
+import time
+
+import pytest
+
+from course_utils.core import processors, timing
+from course_utils.core.measurement import Measurement, format_seconds
+from course_utils.core.timing import measure, measure_rounds
+
+pytestmark = pytest.mark.without_torch
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [(2.5, "≈ 2.5 s"), (0.0123, "≈ 12.3 ms"), (4e-6, "≈ 4 µs"), (3e-8, "≈ 30 ns"), (0.0, "≈ 0 ns")],
+)
+def test_seconds_are_written_in_a_readable_unit(seconds, text):
+    assert format_seconds(seconds) == text
+
+
+def test_median_quartiles_and_count_are_those_of_the_repetitions():
+    m = Measurement((1.0, 2.0, 3.0, 4.0, 100.0), 7, 0.5, "host")
+    assert (m.q1, m.median, m.q3, m.n) == (2.0, 3.0, 4.0, 5)
+    assert "kept ≈ 5 of ≈ 7" in str(m)
+
+
+def test_a_sleep_is_not_measured_shorter_than_it_is():
+    assert measure(lambda: time.sleep(0.01), budget_seconds=0.1).median >= 0.01
+
+
+def test_warm_up_is_not_counted():
+    calls = []
+
+    def slow_at_first():
+        calls.append(1)
+        time.sleep(0.2 if len(calls) <= 2 else 0.001)
+
+    assert max(measure(slow_at_first, warmup=2, budget_seconds=0.05).values) < 0.2
+
+
+class Quiet(processors.OthersClock):
+    def seconds(self):
+        super().seconds()
+        return 0.0
+
+
+def test_a_steady_function_stops_before_its_budget(monkeypatch):
+    monkeypatch.setattr(timing, "OthersClock", Quiet)
+    start = time.perf_counter()
+    measure(lambda: time.sleep(0.001), budget_seconds=30, precision=10)
+    assert time.perf_counter() - start < 10
+
+
+class Busy(processors.OthersClock):
+    """Others take all of every other block."""
+
+    turn = 0
+
+    def seconds(self):
+        super().seconds()
+        Busy.turn += 1
+        return self.wall_seconds * (Busy.turn % 2)
+
+
+def test_repetitions_beside_a_busy_program_are_dropped(monkeypatch):
+    monkeypatch.setattr(timing, "OthersClock", Busy)
+    m = measure(lambda: time.sleep(0.002), budget_seconds=0.4, precision=0)
+    assert 0 < m.n < m.offered
+    assert 0.2 < m.others < 0.8
+
+
+class AlwaysBusy(processors.OthersClock):
+    def seconds(self):
+        super().seconds()
+        return self.wall_seconds
+
+
+def test_where_no_moment_is_quiet_all_are_kept_and_it_says_so(monkeypatch):
+    monkeypatch.setattr(timing, "OthersClock", AlwaysBusy)
+    m = measure(lambda: time.sleep(0.002), budget_seconds=0.2)
+    assert m.n == m.offered
+    assert m.others == pytest.approx(1, rel=0.2)
+
+
+def test_a_system_without_proc_stat_says_that_it_cannot_know(monkeypatch, tmp_path):
+    monkeypatch.setattr(processors, "STAT", tmp_path / "none")
+    m = measure(lambda: time.sleep(0.001), budget_seconds=0.05)
+    assert m.others is None
+    assert "doesn't tell" in str(m)
+
+
+@pytest.mark.skipif(processors.busy_seconds() is None, reason="no /proc/stat here")
+def test_the_guard_sees_another_program_and_not_our_own_work():
+    clock, end = processors.OthersClock(), time.perf_counter() + 1
+    while time.perf_counter() < end:
+        pass
+    own = clock.seconds()
+    code = "import time; end = time.time() + 2\nwhile time.time() < end: pass"
+    other = subprocess.Popen([sys.executable, "-c", code])
+    time.sleep(0.3)
+    clock = processors.OthersClock()
+    time.sleep(1)
+    beside = clock.seconds()
+    other.wait()
+    assert beside > 0.5
+    assert own < beside + 0.8  # other tests may run beside us: only our own second must be left out
+
+
+def test_garbage_collection_is_off_while_measuring_and_back_on_after():
+    seen = []
+    measure(lambda: seen.append(gc.isenabled()), budget_seconds=0.01)
+    assert not seen[-1] and gc.isenabled()
+
+
+def test_rounds_measure_all_their_keys_together(monkeypatch):
+    calls = []
+
+    def one_round():
+        calls.append(1)
+        return {"a": float(len(calls)), "b": 2.0 * len(calls)}
+
+    monkeypatch.setattr(timing, "OthersClock", Quiet)
+    found = measure_rounds(one_round, times=3)
+    assert len(calls) == 4  # the first warms up
+    assert found["b"].median == 2 * found["a"].median
+
+
+def test_rounds_wait_for_quiet_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(timing, "OthersClock", Busy)
+    some = measure_rounds(lambda: {"a": 1.0}, times=4)["a"]
+    assert 2 <= some.n < some.offered
+    monkeypatch.setattr(timing, "OthersClock", AlwaysBusy)
+    none = measure_rounds(lambda: {"a": 1.0}, times=4)["a"]
+    assert none.n == none.offered == 4 * timing.PATIENCE
+
+
+def test_a_clock_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="not 'sundial'"):
+        measure(lambda: None, clock="sundial")

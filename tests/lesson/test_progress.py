@@ -1,0 +1,145 @@
+"""What a reader ran and solved: kept whole, by two kernels at once, only where somebody reads."""
+
+import json
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from course_utils.__main__ import main
+from course_utils.cli import notebooks
+from course_utils.core import files
+from course_utils.lesson import catalog, exercises, progress
+from course_utils.lesson.solution import worked
+
+FORMATS = "06_floating_point_formats"
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv(progress.FILE, str(path))
+    return path
+
+
+def test_a_right_answer_is_kept_and_shown_and_forgotten(kept, monkeypatch, capsys):
+    right = exercises.Verdict(True, "right")
+    monkeypatch.setattr(exercises, "grade", lambda name, answer: right)
+    exercises.check("collectives.ring", len)
+    exercises.check("collectives.ring", len)
+    assert json.loads(kept.read_text()) == {"cells": {}, "passed": ["collectives.ring"]}
+    assert main(["progress"]) == 0
+    said = capsys.readouterr().out
+    assert "… 11 · Collectives" in said and "1 of 4 exercises" in said
+    assert "Nothing leaves this machine" in said
+    assert main(["progress", "--clear"]) == 0
+    assert os.listdir(kept.parent) == []
+
+
+def test_a_wrong_answer_is_not_kept(kept, monkeypatch):
+    wrong = exercises.Verdict(False, "wrong")
+    monkeypatch.setattr(exercises, "grade", lambda name, answer: wrong)
+    exercises.check("collectives.ring", len)
+    assert not kept.exists()
+
+
+def test_a_chapter_is_run_when_every_cell_before_its_exercises_was(kept):
+    chapter = next(c for c in catalog.written() if c.stem == FORMATS)
+    *most, last = chapter.cells_before_the_exercises()
+    for cell in most:
+        progress.ran_cell(FORMATS, cell)
+    assert not progress.is_run(progress.read(), chapter)
+    progress.ran_cell(FORMATS, last)
+    assert progress.is_run(progress.read(), chapter)
+
+
+def test_two_kernels_at_once_lose_nothing(kept):
+    code = (
+        "import sys; from course_utils import progress\n"
+        "for i in range(30): progress.ran_cell('02', f'{sys.argv[1]}{i}')"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, name], cwd=files.ROOT) for name in "ab"
+    ]
+    assert [one.wait(timeout=60) for one in running] == [0, 0]
+    assert len(progress.read()["cells"]["02"]) == 60
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}'])
+def test_a_broken_file_counts_as_none_and_is_replaced(kept, text):
+    kept.write_text(text)
+    assert progress.read() == {"cells": {}, "passed": []}
+    progress.passed("a.b")
+    assert json.loads(kept.read_text())["passed"] == ["a.b"]
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing_and_says_so(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(progress.FILE, str(tmp_path / "file" / "progress.json"))
+    progress.passed("a.b")
+    assert "can't be written here, so progress isn't kept" in progress.report()
+
+
+def test_a_run_without_a_reader_keeps_nothing(monkeypatch, tmp_path):
+    monkeypatch.delenv(progress.FILE, raising=False)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    progress.passed("a.b")
+    assert os.listdir(tmp_path) == []
+    assert "a run without a reader" in progress.report()
+
+
+def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept, tmp_path):
+    wanted = {c["id"]: c["source"] for c in catalog.code_cells(files.chapter_path("06"))}
+    sources = [wanted["setup"], wanted["by-hand"], "del FP16", wanted["subnormal-claims"], "1 + 1"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    path = tmp_path / "copy.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    _, failed = notebooks.run(path, stop_at_error=False)
+    assert len(failed) == 1
+    assert progress.read()["cells"] == {FORMATS: ["by-hand", "setup"]}
+
+
+@pytest.mark.parametrize("chapter", catalog.written(), ids=lambda one: one.stem)
+def test_the_exercise_cells_of_a_page_are_its_exercises(chapter):
+    cells = [c for c in catalog.code_cells(chapter.path) if c["id"].startswith(catalog.EXERCISE)]
+    assert len(cells) == len(chapter.exercises())
+    for cell, exercise in zip(cells, chapter.exercises(), strict=True):
+        assert f'check("{exercise}"' in cell["source"]
+
+
+def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypatch, tmp_path):
+    chapter = next(c for c in catalog.written() if c.stem == FORMATS)
+    before = chapter.cells_before_the_exercises(), chapter.exercises()
+    page = json.loads(chapter.path.read_text())
+    for cell in page["cells"]:
+        if cell["id"] == "exercise-2":
+            cell["source"] = ["mine = 1"]
+    monkeypatch.setattr(files, "NOTEBOOKS", tmp_path)
+    chapter.path.write_text(json.dumps(page))
+    assert (chapter.cells_before_the_exercises(), chapter.exercises()) == before
+
+
+@pytest.mark.parametrize("exercise", [c for one in catalog.written() for c in one.exercises()])
+def test_the_worked_solution_of_every_exercise_can_be_shown(exercise):
+    found = worked(exercise, exercises.find(exercise).solution)
+    assert f'check("{exercise}"' in found.code
+    assert found.words.startswith("## ")
+    assert found.code.count("check(") == 1
+    compile(found.code, exercise, "exec")
+
+
+def test_every_chapter_of_the_course_stands_on_the_map_once():
+    numbers = [chapter.number for chapter in catalog.chapters()]
+    assert numbers == [f"{n:02}" for n in range(1, 15)]
+    assert {path.stem for path in files.chapters()} == {c.stem for c in catalog.written()}
+    assert {needed for c in catalog.chapters() for needed in c.after} <= set(numbers)
+    for chapter in catalog.written():
+        assert catalog.code_cells(chapter.path) and chapter.minutes
+
+
+def test_the_index_links_to_every_chapter():
+    text = files.INDEX.read_text(encoding="utf-8")
+    for path in files.chapters():
+        assert f"]({path.name})" in text

@@ -1,0 +1,238 @@
+"""Snapshots of every age are read as typed objects, and a partial trace is rewound to its start."""
+
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+
+from course_utils.core import files
+from course_utils.memory.snapshots.rewind import rewind
+from course_utils.memory.snapshots.snapshot import SnapshotError, load
+from tests.support.toy_allocator import ToyAllocator
+
+pytestmark = pytest.mark.without_torch
+
+REAL = sorted((files.ROOT.parent / "shared" / "snapshots").glob("*.pickle"))
+real = pytest.mark.parametrize("file", REAL or [None], ids=lambda p: p and p.stem)
+MIB = 2**20
+
+
+def some_work(expandable: bool = False, steps: int = 400, seed: int = 3) -> ToyAllocator:
+    """An allocator that has been used at random, caches emptied now and then."""
+    toy, choose, live, waiting = ToyAllocator(expandable), random.Random(seed), [], []
+    for _ in range(steps):
+        act = choose.random()
+        if act < 0.5 or not live:
+            size = choose.choice((1, 2, 3, 5, 12, 30)) * MIB + choose.randrange(MIB)
+            live.append(toy.alloc(size, "main", choose.choice(("forward", "backward"))))
+        elif act < 0.8:
+            toy.free(live.pop(choose.randrange(len(live))))
+        elif act < 0.88:
+            waiting.append(live.pop(choose.randrange(len(live))))
+            toy.free(waiting[-1], complete=False)
+        elif act < 0.96:
+            while waiting:
+                toy.complete(waiting.pop())
+        else:
+            toy.empty_cache()
+    return toy
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+def test_a_rewound_trace_begins_where_the_allocator_was(expandable, tmp_path):
+    toy = some_work(expandable)
+    total = len(toy.events)
+    actions = {e["action"] for e in toy.events}
+    assert len(actions & {"segment_free", "segment_unmap"}) == 1
+    exact = inferred = 0
+    for last in (*range(0, total, 11), total):
+        start = rewind(load(toy.dump(tmp_path / "toy.pickle", last)))
+        blocks, ranges = toy.states[total - last] if last else toy.held()
+        live = [b for s in start.segments for b in s.blocks if b.live]
+        assert [(s.address, s.total_size) for s in start.segments] == ranges
+        assert [(b.address, b.requested_size, b.state) for b in live] == [
+            (address, asked, state) for address, _, asked, state in blocks
+        ]
+        assert all(b.size <= theirs for b, (_, theirs, _, _) in zip(live, blocks, strict=True))
+        inferred += len(live)
+        exact += sum(b.size == theirs for b, (_, theirs, _, _) in zip(live, blocks, strict=True))
+        assert start.contradictions == 0
+        assert start.partial == bool(ranges)
+        for segment in start.segments:
+            assert [b.end for b in segment.blocks][:-1] == [b.address for b in segment.blocks[1:]]
+            assert segment.blocks[0].address == segment.address
+            assert segment.blocks[-1].end == segment.end
+    assert exact > 0.995 * inferred
+
+
+def test_a_trace_says_whether_it_begins_in_the_middle(tmp_path):
+    toy = some_work()
+    assert str(rewind(load(toy.dump(tmp_path / "a.pickle")))).startswith("The trace is complete")
+    part = str(rewind(load(toy.dump(tmp_path / "b.pickle", last=50))))
+    assert "begins in the middle" in part and "worked out backwards" in part
+
+
+@real
+def test_a_real_trace_played_forward_from_its_start_ends_as_the_file_says(file):
+    if file is None:
+        pytest.skip("the folder ../shared/snapshots isn't here")
+    snapshot = load(file)
+    start = rewind(snapshot)
+    live = {b.address: b.requested_size for s in start.segments for b in s.blocks if b.live}
+    held = {s.address: s.total_size for s in start.segments}
+    for event in snapshot.trace().events():
+        if event.action == "alloc":
+            assert event.addr not in live
+            live[event.addr] = event.size
+        elif event.action == "free_completed":
+            assert live.pop(event.addr) == event.size
+        elif event.action == "segment_alloc":
+            held[event.addr] = event.size
+        elif event.action == "segment_free":
+            assert held.pop(event.addr) == event.size
+    final = snapshot.segments()
+    assert live == {b.address: b.requested_size for s in final for b in s.blocks if b.live}
+    assert held == {s.address: s.total_size for s in final}
+    assert start.contradictions == 0
+
+
+@real
+def test_a_real_snapshot_agrees_with_its_own_sums(file):
+    if file is None:
+        pytest.skip("the folder ../shared/snapshots isn't here")
+    raw = {s["address"]: s for s in pickle.loads(file.read_bytes())["segments"]}
+    segments = load(file).segments()
+    assert len(segments) == len(raw)
+    for s in segments:
+        theirs = raw[s.address]
+        assert (s.total_size, s.allocated_size, s.active_size) == (
+            theirs["total_size"], theirs["allocated_size"], theirs["active_size"],
+        )  # fmt: skip
+        assert sum(b.size for b in s.blocks) == s.total_size
+
+
+def changed(toy: ToyAllocator, path: Path, change) -> Path:
+    content = pickle.loads(pickle.dumps(toy.snapshot()))
+    change(content)
+    path.write_bytes(pickle.dumps(content))
+    return path
+
+
+def drop(*names: str):
+    """As an older torch writes: without these fields, wherever they were."""
+
+    def walk(value) -> None:
+        if isinstance(value, dict):
+            for name in names:
+                value.pop(name, None)
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(inner, dict | list):
+                walk(inner)
+
+    return walk
+
+
+@pytest.mark.parametrize("missing", [
+    ("time_us",), ("allocator_settings",), ("external_annotations",), ("frames",), ("device",),
+    ("segment_pool_id", "is_expandable"), ("requested_size",),
+    ("time_us", "allocator_settings", "external_annotations", "segment_pool_id"),
+])  # fmt: skip
+def test_a_file_of_an_older_torch_lacks_fields_and_is_read(missing, tmp_path):
+    toy = some_work()
+    snapshot = load(changed(toy, tmp_path / "old.pickle", drop(*missing)))
+    assert len(snapshot.trace()) == len(toy.events)
+    assert rewind(snapshot).contradictions == 0
+    first = snapshot.trace().event(0)
+    assert first.time_us == (0 if "time_us" in missing else toy.events[0]["time_us"])
+
+
+def test_a_file_of_a_newer_torch_has_more_fields_and_is_read(tmp_path):
+    def add(content) -> None:
+        for number, event in enumerate(content["device_traces"][0]):
+            event |= {"pool_id": (0, number % 2), "compile_context": "0/0", "user_metadata": "x"}
+            event["something_new"] = [{"a": (1, 2)}]
+        content["device_traces"][0][3]["category"] = "gradient"
+        content["device_traces"][0].append({**event, "action": "a_new_action"})
+        content["next_table"] = {"a": [1.5]}
+
+    snapshot = load(changed(some_work(), tmp_path / "new.pickle", add))
+    events = list(snapshot.trace().events())
+    assert [e.pool for e in events[:3]] == [(0, 0), (0, 1), (0, 0)]
+    assert events[3].category == "gradient"
+    assert events[-1].action == "other"
+
+
+def test_an_out_of_memory_event_has_what_the_device_had_free(tmp_path):
+    def fail(content) -> None:
+        oom = {"action": "oom", "device_free": 123, "size": 456, "stream": 0, "frames": []}
+        content["device_traces"][0].append(oom)
+
+    event = list(load(changed(some_work(), tmp_path / "oom.pickle", fail)).trace().events())[-1]
+    assert (event.action, event.addr, event.size) == ("oom", 123, 456)
+
+
+def test_several_devices_are_told_apart(tmp_path):
+    def second(content) -> None:
+        content["device_traces"] += [[], content["device_traces"][0][:4]]
+
+    snapshot = load(changed(some_work(), tmp_path / "many.pickle", second))
+    assert snapshot.devices == [0, 2]
+    assert len(snapshot.trace(2)) == 4 and snapshot.segments(2) == []
+    with pytest.raises(ValueError, match=r"devices \[0, 2\]: say which"):
+        snapshot.trace()
+    with pytest.raises(ValueError, match="nothing of device 1"):
+        snapshot.segments(1)
+
+
+def test_stacks_are_kept_once_and_read_from_the_inside_out(tmp_path):
+    toy = ToyAllocator()
+    for _ in range(50):
+        toy.alloc(MIB, "main", "step", "forward")
+    snapshot = load(toy.dump(tmp_path / "toy.pickle"))
+    stack = snapshot.stacks[snapshot.trace().event(7).stack]
+    assert [frame.name for frame in stack] == ["forward", "step", "main"]
+    assert str(stack[0]) == "forward, forward.py:12"
+    assert len(snapshot.stacks) == 2
+
+
+def test_values_that_repeat_themselves_endlessly_are_never_spelled_out(tmp_path):
+    endless: list = []
+    for _ in range(60):
+        endless = [endless, endless]
+
+    def fill(content) -> None:
+        content["segments"][0]["blocks"][0]["state"] = endless
+        content["device_traces"][0][0] |= {"category": endless, "user_metadata": endless}
+        content["device_traces"][0][1]["frames"][0]["name"] = endless
+
+    snapshot = load(changed(some_work(), tmp_path / "endless.pickle", fill))
+    assert snapshot.trace().event(0).category == ""
+
+
+WRONG = {
+    "a list": lambda c: None,
+    "no segments": lambda c: c.pop("segments"),
+    "segments of text": lambda c: c.update(segments="none"),
+    "a segment that is a number": lambda c: c["segments"].append(3),
+    "a negative size": lambda c: c["device_traces"][0][0].update(size=-1),
+    "an address over 2^63": lambda c: c["device_traces"][0][0].update(addr=2**64),
+    "a block of half a byte": lambda c: c["segments"][0]["blocks"][0].update(size=0.5),
+    "an event without an address": lambda c: c["device_traces"][0][0].pop("addr"),
+    "frames of numbers": lambda c: c["device_traces"][0][0].update(frames=[1]),
+    "frames that are text": lambda c: c["device_traces"][0][0].update(frames="main"),
+    "a trace a thousand times": lambda c: c.update(device_traces=c["device_traces"] * 1000),
+    "a million devices": lambda c: c.update(device_traces=[[] for _ in range(2**20)]),
+    "a pool of one number": lambda c: c["device_traces"][0][0].update(pool_id=(1,)),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_pickle_that_is_no_snapshot_is_refused_in_a_sentence(what, tmp_path):
+    file = tmp_path / "wrong.pickle"
+    if what == "a list":
+        file.write_bytes(pickle.dumps([1, 2]))
+    else:
+        changed(some_work(), file, WRONG[what])
+    with pytest.raises(SnapshotError, match=r"^wrong.pickle is refused: .*\.$"):
+        load(file)

@@ -1,0 +1,250 @@
+"""Recorded traces replayed: the real ones exactly, and made-up ones of every kind."""
+
+import pickle
+import random
+import time
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from course_utils.chapters.memory_snapshots.broken_rules import BROKEN, NoCoalescing, broken_table
+from course_utils.core import files
+from course_utils.memory.allocator.rules import MiB, OutOfMemory
+from course_utils.memory.recorded import RecordedDriver, recorded_trace, trace_from
+from course_utils.memory.recorded_start import Call
+from course_utils.memory.replay import replay
+from course_utils.memory.snapshots.rewind import rewind
+from course_utils.memory.snapshots.snapshot import load
+from tests.support.random_program import recorded_run
+
+pytestmark = pytest.mark.without_torch
+
+FOLDER = files.ROOT.parent / "shared" / "snapshots"
+REAL = sorted(FOLDER.glob("*.pickle"))
+real = pytest.mark.parametrize("file", REAL or [None], ids=lambda path: path and path.stem)
+needs_files = pytest.mark.skipif(not REAL, reason="no real snapshots beside this project")
+KINDS = ("", "expandable_segments:True", "roundup_power2_divisions:8", "max_split_size_mb:32")
+
+
+def seen(recorder, tmp_path):
+    """What is in the file after torch's own format and the course's own reader."""
+    path = tmp_path / "made.pickle"
+    path.write_bytes(pickle.dumps(recorder.snapshot()))
+    return load(path)
+
+
+@needs_files
+@real
+def test_every_decision_size_and_address_of_a_real_trace_is_found(file):
+    snapshot = load(file)
+    found = replay(recorded_trace(snapshot))
+    actions = Counter(event.action for event in snapshot.trace().events())
+    assert found.exact and not found.first_difference
+    assert found.same_address == found.allocs == actions["alloc"]
+    assert found.segment_allocs == (actions["segment_alloc"],) * 3
+    assert found.segment_frees == (actions["segment_free"],) * 3
+    assert found.odd == 0 and not found.unknown
+
+
+@needs_files
+@real
+def test_the_reserved_peak_is_that_of_the_final_state_and_the_recorded_calls(file):
+    snapshot = load(file)
+    steps = [
+        event.size * (1 if event.action == "segment_alloc" else -1)
+        for event in snapshot.trace().events()
+        if event.action in ("segment_alloc", "segment_free")
+    ]
+    held = peak = sum(s.total_size for s in snapshot.segments()) - sum(steps)
+    for step in steps:
+        held += step
+        peak = max(peak, held)
+    assert replay(recorded_trace(snapshot)).peak_reserved == (peak, peak)
+
+
+@needs_files
+@real
+def test_the_start_is_the_one_that_the_view_shows(file):
+    snapshot = load(file)
+    theirs = {s.address: s.total_size for s in rewind(snapshot).segments}
+    assert {h.address: h.size for h in recorded_trace(snapshot).start.held} == theirs
+
+
+@needs_files
+def test_a_broken_rule_is_seen_in_the_decisions():
+    trace = recorded_trace(load(FOLDER / "allocator_fragmented.pickle"))
+    found = replay(trace, NoCoalescing(RecordedDriver()))
+    assert not found.exact and found.same < found.requests
+    assert found.first_difference.startswith("event ")
+    rows = {row["rule"]: row for row in broken_table(trace)}
+    assert set(rows) == set(BROKEN)
+    assert rows["no coalescing"]["from the start"] > 0.4
+    assert rows["first fit"]["from the start"] > 0.3
+
+
+@pytest.mark.parametrize("text", KINDS)
+@pytest.mark.parametrize("pools", [((0, 0),), ((0, 0), (0, 1))], ids=["one pool", "a graph's too"])
+def test_a_whole_made_up_run_is_replayed_to_the_byte(text, pools, tmp_path):
+    recorder = recorded_run(11, text, pools=pools)
+    actions = Counter(event["action"] for event in recorder.events)
+    assert actions["oom"] and actions["segment_unmap"] + actions["segment_free"]
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.same_address == found.allocs
+    assert found.peak_reserved[0] == recorder.allocator.peak_reserved
+    assert found.peak_allocated == recorder.allocator.peak_allocated
+
+
+@pytest.mark.parametrize("text", KINDS[:3])
+def test_a_run_whose_beginning_is_lost_is_replayed_from_its_middle(text, tmp_path):
+    for seed in range(3):
+        recorder = recorded_run(seed, text, steps=700)
+        for keep in (len(recorder.events) * 2 // 3, len(recorder.events) // 4):
+            recorder.keep = keep
+            found = replay(recorded_trace(seen(recorder, tmp_path)))
+            assert found.exact, found.first_difference
+            assert found.odd == 0
+
+
+def test_a_delayed_free_gives_the_block_back_only_when_it_is_complete(tmp_path):
+    recorder = recorded_run(0, steps=0)
+    first = recorder.malloc(12 * 2**20)
+    recorder.request_free(first)
+    second = recorder.malloc(12 * 2**20)
+    recorder.complete_free(first)
+    third = recorder.malloc(12 * 2**20)
+    assert third.address != second.address
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.segment_allocs == (2, 2, 2)
+
+
+def forget_the_past(recorder):
+    """From here on, nothing that was recorded is in the file."""
+    recorder.events.clear()
+
+
+def test_a_block_larger_than_its_request_ends_where_the_next_one_began(tmp_path):
+    recorder = recorded_run(0, steps=0)
+    recorder.free(recorder.malloc(40 * MiB))
+    front, middle = recorder.malloc(25 * MiB // 2), recorder.malloc(10 * MiB)
+    recorder.free(front)
+    snug = recorder.malloc(12 * MiB)
+    assert snug.size == 25 * MiB // 2
+    recorder.free(middle)
+    forget_the_past(recorder)
+    recorder.free(recorder.malloc(11 * MiB))
+    recorder.malloc(27 * MiB + 3 * MiB // 4)
+    recorder.free(snug)
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.segment_allocs == (1, 1, 1)
+
+
+def expandable(capacity=float("inf")):
+    return recorded_run(0, "expandable_segments:True", steps=0, capacity=capacity)
+
+
+def test_an_unmapped_page_of_the_small_pool_is_known_by_its_size(tmp_path):
+    recorder = expandable()
+    small, large = recorder.malloc(1000), recorder.malloc(30 * MiB)
+    recorder.free(small)
+    recorder.free(large)
+    forget_the_past(recorder)
+    recorder.empty_cache()
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.segment_frees == (2, 2, 2)
+
+
+def test_pages_below_all_that_was_mapped_at_the_start_are_filled_first(tmp_path):
+    recorder = expandable()
+    below, _ = recorder.malloc(20 * MiB), recorder.malloc(20 * MiB)
+    recorder.free(below)
+    recorder.empty_cache()
+    forget_the_past(recorder)
+    assert recorder.malloc(18 * MiB).address == below.address
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.same_address == 1
+
+
+def test_pages_mapped_for_a_request_that_failed_are_given_back(tmp_path):
+    recorder = expandable(60 * MiB)
+    first, second = recorder.malloc(20 * MiB), recorder.malloc(20 * MiB)
+    recorder.free(first)
+    recorder.empty_cache()
+    recorder.free(second)
+    with pytest.raises(OutOfMemory):
+        recorder.malloc(70 * MiB)
+    assert [e["action"] for e in recorder.events[-3:]] == ["segment_map", "segment_unmap", "oom"]
+    found = replay(recorded_trace(seen(recorder, tmp_path)))
+    assert found.exact and found.segment_frees == (2, 2, 2)
+
+
+def test_a_request_that_emptied_the_cache_does_not_search_again(tmp_path):
+    text = "expandable_segments:True,max_split_size_mb:32"
+    found = replay(recorded_trace(seen(recorded_run(1, text), tmp_path)))
+    assert found.exact
+
+
+def test_a_file_without_pools_takes_them_from_its_segments(tmp_path):
+    recorder = recorded_run(4, pools=((0, 0), (0, 1)))
+    raw = recorder.snapshot()
+    for event in raw["device_traces"][0]:
+        del event["pool_id"]
+    path = tmp_path / "old.pickle"
+    path.write_bytes(pickle.dumps(raw))
+    found = replay(recorded_trace(load(path)))
+    assert found.same > 0.95 * found.requests
+
+
+def test_unknown_and_contradicting_events_are_counted_and_cost_nothing_else():
+    events = [
+        Call("segment_alloc", 2**30, 20 * 2**20),
+        Call("alloc", 2**30, 5_000_000),
+        Call("user_defined", 1, 2),
+        Call("free_completed", 77, 512),
+        Call("alloc", 2**30, 6_000_000),
+        Call("free", 2**30, 6_000_000),
+    ]
+    found = replay(trace_from([], events))
+    assert found.events == 6 and found.unknown == {"user_defined": 1} and found.odd > 0
+    assert found.segment_allocs[2] == 1
+
+
+def test_damaged_traces_are_replayed_without_an_exception():
+    recorder = recorded_run(8, "expandable_segments:True", steps=400)
+    choose = random.Random(3)
+    for _ in range(40):
+        events = [Call(e["action"], e["addr"], e["size"], e["stream"]) for e in recorder.events]
+        for _ in range(10):
+            i = choose.randrange(len(events))
+            change = choose.choice(("drop", "twice", "move"))
+            if change == "drop":
+                del events[i]
+            elif change == "twice":
+                events.insert(i, events[i])
+            else:
+                events[i] = events[i]._replace(addr=events[choose.randrange(len(events))].addr)
+        found = replay(trace_from(segments_of(recorder), events))
+        assert found.events == len(events)
+
+
+def segments_of(recorder):
+    return [
+        SimpleNamespace(
+            address=s["address"],
+            total_size=s["total_size"],
+            stream=s["stream"],
+            kind=s["segment_type"],
+            pool=s["segment_pool_id"],
+            is_expandable=s["is_expandable"],
+            blocks=[SimpleNamespace(**block) for block in s["blocks"]],
+        )
+        for s in recorder.snapshot()["segments"]
+    ]
+
+
+@needs_files
+def test_a_trace_of_twenty_thousand_events_is_replayed_within_a_second():
+    trace = recorded_trace(load(FOLDER / "allocator_growth.pickle"))
+    start = time.perf_counter()
+    replay(trace)
+    assert time.perf_counter() - start < 1

@@ -1,0 +1,155 @@
+"""What-ifs on a recorded program: settings, sizes, neighbours, cards."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcomes
+from course_utils.chapters.memory_snapshots.broken_rules import BROKEN
+from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
+from course_utils.core import files
+from course_utils.memory.allocator.rules import MiB
+from course_utils.memory.allocator.settings import Settings
+from course_utils.memory.recorded import recorded_trace
+from course_utils.memory.replay import replay
+from course_utils.memory.snapshots.snapshot import load
+from course_utils.memory.what_if import (
+    CARDS,
+    GiB,
+    Program,
+    Step,
+    on_cards,
+    program_of,
+    resized,
+    run,
+    settings_table,
+    with_batch,
+    with_interference,
+)
+
+pytestmark = pytest.mark.without_torch
+
+FOLDER = files.ROOT.parent / "shared" / "snapshots"
+needs_files = pytest.mark.skipif(not FOLDER.exists(), reason="no real snapshots beside the project")
+
+
+def filled(*sizes):
+    """Allocates all, then frees all."""
+    steps = [Step("alloc", key, size) for key, size in enumerate(sizes)]
+    return Program((*steps, *(Step("free", key) for key in range(len(sizes)))))
+
+
+@needs_files
+@pytest.mark.parametrize("name", ["cross_entropy_vanilla", "cross_entropy_liger"])
+def test_a_trace_from_an_empty_allocator_run_again_reserves_what_it_did(name):
+    trace = recorded_trace(load(FOLDER / f"{name}.pickle"))
+    program = program_of(trace)
+    assert program.before == 0
+    assert run(program).peak_reserved == replay(trace).peak_reserved[0]
+
+
+@needs_files
+def test_a_trace_from_the_middle_brings_in_what_was_there():
+    trace = recorded_trace(load(FOLDER / "allocator_growth.pickle"))
+    program = program_of(trace)
+    found = run(program)
+    held = sum(step.size for step in program.steps[: program.before])
+    assert found.allocated[program.before - 1] == held
+    assert found.peak_reserved >= found.peak_allocated == replay(trace).peak_allocated
+
+
+def test_curves_have_a_point_for_every_step_and_count_in_bytes():
+    found = run(filled(512, 3 * MiB, 20 * MiB))
+    assert found.allocated.tolist() == [
+        512, 512 + 3 * MiB, 512 + 23 * MiB, 23 * MiB, 20 * MiB, 0,
+    ]  # fmt: skip
+    assert found.reserved.tolist() == [2 * MiB, 22 * MiB, *[42 * MiB] * 4]
+    assert found.fragmentation[-1] == 1 and found.ran_out is None
+
+
+def test_memory_runs_out_at_the_step_that_no_longer_fits():
+    found = run(filled(12 * MiB, 12 * MiB, 12 * MiB), capacity=30 * MiB)
+    assert (found.ran_out, found.asked) == (2, 12 * MiB)
+    assert found.peak_reserved == 24 * MiB and len(found.reserved) == 2
+
+
+def test_a_card_holds_its_gibibytes_less_what_others_take():
+    program = filled(*[GiB] * 9)
+    rows = {row["card"]: row for row in on_cards(program)}
+    assert list(rows) == list(CARDS) == ["8 GB", "16 GB", "24 GB", "80 GB"]
+    assert not rows["8 GB"]["fits"] and rows["8 GB"]["ran out at step"] == 8
+    assert rows["8 GB"]["allocated"] == 8 * GiB and rows["8 GB"]["idle"] == 0
+    assert rows["16 GB"]["fits"] and rows["16 GB"]["reserved"] == 9 * GiB
+    less = on_cards(program, outside=500 * MiB, cards=["8 GB"])
+    assert less[0]["ran out at step"] == 7
+
+
+def test_fragmentation_can_end_a_program_that_would_fit():
+    """Many blocks freed between kept ones: idle bytes, no two of them side by side."""
+    steps = [Step("alloc", key, 5 * MiB) for key in range(8)]
+    steps += [Step("free", key) for key in range(0, 8, 2)]
+    steps += [Step("alloc", 9, 20 * MiB)]
+    found = run(Program(tuple(steps)), capacity=50 * MiB)
+    assert found.ran_out == len(steps) - 1
+    assert found.reserved[-1] - found.allocated[-1] >= 20 * MiB
+
+
+def test_a_larger_batch_scales_what_is_not_as_large_as_something_lasting():
+    program = Program(
+        (Step("alloc", 0, 100), Step("alloc", 1, 100), Step("alloc", 2, 300), Step("free", 2)), 1
+    )
+    assert [s.size for s in with_batch(program, 2).steps] == [100, 100, 600, 0]
+    assert [s.size for s in resized(program, lambda s: s.size + 1).steps] == [101, 101, 301, 0]
+
+
+def test_an_interfering_allocation_is_kept_and_costs_more_than_its_size():
+    blocks = filled(*[5 * MiB] * 12).steps
+    program = Program((*blocks, *(Step("alloc", key, 20 * MiB) for key in range(20, 23))))
+    disturbed = with_interference(program, 2 * MiB, every=3)
+    assert len(disturbed.steps) - len(program.steps) == 5
+    alone, beside = run(program), run(disturbed)
+    assert beside.allocated[-1] - alone.allocated[-1] >= 5 * 2 * MiB
+    assert beside.peak_reserved - alone.peak_reserved >= 3 * 5 * 2 * MiB
+    with pytest.raises(ValueError, match="at least 1"):
+        with_interference(program, 1, 0)
+
+
+def test_settings_are_compared_on_the_same_program():
+    rows = settings_table(training_program(Shape(steps=4)))
+    assert rows[0]["setting"] == "(default)"
+    by_name = {row["setting"]: row["peak reserved"] for row in rows}
+    assert by_name["expandable_segments:True"] < by_name["(default)"]
+
+
+def test_the_made_up_training_run_is_the_same_for_the_same_seed_and_frees_what_it_should():
+    program = training_program(seed=5)
+    assert program == training_program(seed=5) != training_program(seed=6)
+    found = run(program)
+    weights = sum(s.size for s in program.steps[:49])
+    assert found.allocated[-1] == pytest.approx(3 * weights, rel=0.02)
+    freed = [s.key for s in program.steps if s.action == "free"]
+    assert len(freed) == len(set(freed))
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_without_a_rule_the_program_still_runs_and_asks_no_less_of_the_program(rule):
+    program = training_program(Shape(layers=2, steps=2))
+    found = run(program, allocator=BROKEN[rule]())
+    assert found.peak_reserved >= found.peak_allocated >= 0.99 * run(program).peak_allocated
+
+
+def test_the_figure_shows_every_setting_and_where_memory_ran_out():
+    program = training_program(Shape(steps=4))
+    outcomes = {
+        "default": run(program),
+        "expandable": run(program, Settings.parse("expandable_segments:True")),
+        "on 400 MiB": run(program, capacity=400 * MiB),
+    }
+    assert outcomes["on 400 MiB"].ran_out is not None
+    picture = draw_outcomes(outcomes, "Expandable segments reserve less", 400 * MiB)
+    pixels = np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB"))
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+    with pytest.raises(ValueError, match="nothing to draw"):
+        draw_outcomes({}, "x")

@@ -1,0 +1,40 @@
+"""Fixtures of the browser's tests: one JupyterLab server, and a browser for each test."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from course_utils.lesson.start import wait_for_quiet
+from tests.pages.conditions.lab import CHROMIUM, FLAGS, Lab, Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab, started once a worker."""
+    starting = wait_for_quiet(alone=False)  # a start disturbs whoever times something
+    with Server(tmp_path_factory.mktemp("lab")) as started:
+        for lock in starting:
+            lock.close()
+        yield started
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    """Chromium. (Not once a worker: Playwright's event loop would be in the notebooks' way.)"""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            yield launched
+        finally:
+            launched.close()
+
+
+@pytest.fixture
+def lab(server: Server, browser: Any) -> Iterator[Lab]:
+    """A page of the server's, with no notebook yet."""
+    opened = Lab(browser.new_page(viewport={"width": 1400, "height": 1000}), server)
+    yield opened
+    opened.close()

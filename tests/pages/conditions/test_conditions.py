@@ -1,0 +1,58 @@
+"""Chapters also run elsewhere: one thread, read-only data, no display, no d2l, bad files.
+
+Two chapters, to keep `make test` within ten minutes; each chapter where it is named
+(`make test CHAPTER=07`) and where COURSE_EVERY_CHAPTER is set, as in the workflow.
+"""
+
+import os
+import shutil
+import stat
+
+import pytest
+
+from course_utils.cli import notebooks
+from course_utils.core import files
+
+CHAPTERS = files.chapters()
+ALWAYS = ("06", "09")
+EVERY = "COURSE_EVERY_CHAPTER"
+pytestmark = pytest.mark.timed
+
+
+@pytest.fixture
+def read_only_copy(tmp_path):
+    """The project, elsewhere, its data folder read-only (a real user can't write; root can)."""
+    shutil.copytree(files.ROOT / "course_utils", tmp_path / "course_utils")
+    shutil.copytree(files.NOTEBOOKS, tmp_path / "notebooks")
+    shutil.copytree(files.DATA, tmp_path / "data")
+    for chapter in CHAPTERS:
+        broken = tmp_path / "data" / "recorded" / "broken" / chapter.stem
+        broken.mkdir(parents=True)
+        (broken / "claims.json").write_text('{"version": 1, "rows"')
+    folders = [p for p in (tmp_path / "data").rglob("*") if p.is_dir()] + [tmp_path / "data"]
+    for folder in folders:
+        folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    yield tmp_path
+    for folder in folders:
+        folder.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_a_chapter_runs_in_another_place_with_one_thread(
+    path, read_only_copy, monkeypatch, request
+):
+    named = path.stem in request.config.getoption("only_chapters", default="")
+    if path.stem[:2] not in ALWAYS and not named and not os.environ.get(EVERY):
+        pytest.skip(f"{path.stem} is left to CHAPTER={path.stem[:2]} and to {EVERY}=1")
+    monkeypatch.setattr(files, "ROOT", read_only_copy)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    elsewhere = read_only_copy / "elsewhere"
+    (elsewhere / "d2l").mkdir(parents=True)
+    (elsewhere / "d2l" / "__init__.py").write_text("raise ImportError('a d2l that is broken')")
+    copy = elsewhere / path.name
+    shutil.copy(read_only_copy / "notebooks" / path.name, copy)
+    _, failed = notebooks.run(copy, stop_at_error=True)
+    assert failed == []
+    assert sorted(os.listdir(elsewhere)) == sorted([path.name, "d2l"])

@@ -1,0 +1,105 @@
+"""Every chapter's way on a GPU, with a pretended one, so that none runs there for the first time.
+
+Claims may fail, since nothing that a pretended GPU gives means anything; any other error may not,
+and every experiment that the machine could record must be there, whole.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_utils.cli.recording_plan import count_needed, planned_work
+from course_utils.core import files
+
+RUN = """
+import sys
+from pathlib import Path
+from course_utils import notebooks
+notebooks.EXECUTED = Path(sys.argv[2], "executed")
+print(*notebooks.record(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
+"""
+H200 = "NVIDIA H200"
+CAPABILITY = {H200: (9, 0), "Tesla T4": (7, 5)}
+RUNS = [(path.stem, 1, H200) for path in files.chapters()]
+RUNS += [("12_data_parallelism", 4, H200)]
+RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
+SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
+    "07_mixed_precision": {
+        "steps=400": "steps=20",
+        "range(10, 401, 10)": "range(10, 21, 10)",
+        "GPTConfig(50304, 1024, 12, 12, 768)": "GPTConfig(50304, 1024, 1, 12, 768)",
+    },
+    "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
+    "12_data_parallelism": {
+        "(1, 2, 4, 8)": "(1, 4)",
+        "(128, 64, 32)": "[32]",
+        "(4, 2, 1)": "[1]",
+        "import real_steps\\n": "import real_steps; GPTConfig.small = GPTConfig.tiny\\n",
+    },
+}
+
+
+def rehearsed(source: Path, folder: Path, gpus: int, gpu: str) -> tuple[str, dict[str, dict]]:
+    """What failed in a notebook on pretended GPUs, and what it recorded, by experiment."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(shortened(source, folder)), str(folder)],
+        capture_output=True, text=True, timeout=300, cwd=files.ROOT, env={
+            **{k: v for k, v in os.environ.items() if not k.startswith(("COURSE_", "PYTEST_"))},
+            "PRETEND_GPU": str(gpus), "PRETEND_GPU_NAME": gpu, "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, (files.ROOT / "tools" / "pretend", files.ROOT))),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    kept = {
+        path.stem: json.loads(path.read_text()) for path in folder.glob(f"*/{source.stem}/*.json")
+    }
+    return done.stdout.strip(), kept
+
+
+def shortened(source: Path, folder: Path) -> Path:
+    text = source.read_text(encoding="utf-8")
+    for long, short in SHORTER.get(source.stem, {}).items():
+        assert long in text, f"{source.name} has no {long!r} any more: mend SHORTER"
+        text = text.replace(long, short)
+    path = folder / source.name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "stem, gpus, gpu", RUNS, ids=[f"{stem[:2]}-{n}x{gpu.split()[-1]}" for stem, n, gpu in RUNS]
+)
+def test_a_chapter_runs_its_way_on_a_gpu_and_records_all_it_can(tmp_path, stem, gpus, gpu):
+    failed, kept = rehearsed(files.chapter_path(stem), tmp_path, gpus, gpu)
+    assert not failed
+    for name, work in planned_work()[stem]["experiments"].items():
+        if gpus >= count_needed(work) and CAPABILITY[gpu] >= tuple(work.get("capability", (0, 0))):
+            assert kept[name]["rows"], f"{name} was recorded without a row"
+            assert not kept[name]["left_out"], name
+            assert not kept[name]["missing_rows"], name
+
+
+BROKEN = {
+    "torch.ones(3, device=device()).numpy()": "can't convert cuda:0",
+    "torch.ones(3, device=device()) + torch.ones(3)": "same device",
+    "record('logging', {'a step': torch.cuda.no_such_call()})": "no_such_call",
+    "torch.cuda.Event().elapsed_time(torch.cuda.Event())": "enable_timing",
+    "claim('a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
+}
+
+
+def test_a_broken_way_on_a_gpu_is_found(tmp_path):
+    first = "import torch\nfrom course_utils import claim, device, record, start\nstart('02')"
+    cells = [nbformat.v4.new_code_cell(source) for source in (first, *BROKEN)]
+    source = tmp_path / "02_async_execution.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), source)
+    (tmp_path / "run").mkdir()
+    failed, _ = rehearsed(source, tmp_path / "run", 1, H200)
+    assert len(failed.splitlines()) == len(BROKEN)
+    for line, says in zip(failed.splitlines(), BROKEN.values(), strict=True):
+        assert says in line

@@ -1,0 +1,102 @@
+"""Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
+
+import json
+import time
+from importlib import import_module
+
+import pytest
+
+from course_utils.core import files
+from course_utils.lesson.exercises import all_exercises, grade, rooms
+from course_utils.lesson.solution import worked
+
+EXERCISES = all_exercises()
+WRONG = {
+    name: answers
+    for room in rooms()
+    for name, answers in import_module(f"tests.chapters.{room}.wrong_answers").WRONG.items()
+}
+
+
+def cells(path):
+    found = json.loads(path.read_text())["cells"]
+    return ["".join(c["source"]) for c in found if c["cell_type"] == "code"]
+
+
+def answer_in(path, exercise):
+    """The function that the notebook's cell hands to `check`."""
+    (cell,) = [c for c in cells(path) if f'check("{exercise.name}"' in c]
+    imports = cells(path)[0].partition("start(")[0]
+    names: dict = {}
+    exec(imports + cell, names)
+    return names[cell.rsplit(",", 1)[1].strip(" )\n")]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_passes_again_and_again(exercise):
+    answer, begun = answer_in(files.ROOT / exercise.solution, exercise), time.perf_counter()
+    for times in range(20):
+        if times >= 3 and time.perf_counter() - begun > 2:
+            break
+        verdict = grade(exercise.name, answer)
+        assert verdict.passed, verdict.message
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_chapters_stub_is_not_tried_yet(exercise):
+    chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
+    verdict = grade(exercise.name, answer_in(chapter, exercise))
+    assert verdict.passed is None and exercise.todo in verdict.message
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [(name, wrong) for name, answers in WRONG.items() for wrong in answers],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_wrong_answer_is_rejected_every_time(name, wrong):
+    for _ in range(3):
+        assert grade(name, wrong).passed is False
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_every_exercise_has_hints_and_three_wrong_answers(exercise):
+    assert exercise.hints and len(WRONG[exercise.name]) >= 3
+
+
+def test_a_wrong_schedule_is_drawn():
+    from tests.chapters.async_execution.wrong_answers import one_buffer
+
+    assert grade("async.double_buffer", one_buffer).picture.png
+
+
+def test_a_wrong_collective_and_a_wrong_rounding_are_drawn():
+    from tests.chapters.collectives.wrong_answers import stops_one_step_early
+    from tests.chapters.floating_point_formats.wrong_answers import half_goes_up
+
+    assert grade("collectives.ring", stops_one_step_early).picture().png
+    assert grade("formats.quantiser", half_goes_up).picture().png
+
+
+def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
+    import inspect
+
+    from course_utils.chapters.async_execution.exercises import slow_train
+
+    page = "".join(
+        "".join(c["source"])
+        for c in json.loads((files.NOTEBOOKS / "02_async_execution.ipynb").read_text())["cells"]
+        if c["cell_type"] == "markdown"
+    )
+    body = inspect.getsource(slow_train).splitlines()[2:]  # without signature and docstring
+    assert "\n".join(f"> {line}" for line in body) in page
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_that_is_shown_runs_where_it_is_pasted(exercise):
+    chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
+    names: dict = {}
+    exec(cells(chapter)[0].partition("start(")[0], names)
+    shown = worked(exercise.name, exercise.solution).code
+    exec(shown, names)
+    assert f'check("{exercise.name}"' in shown

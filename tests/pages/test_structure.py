@@ -1,0 +1,182 @@
+"""What every chapter must be: design §3's budgets, honest outputs, links that lead somewhere."""
+
+import base64
+import io
+import json
+import re
+import statistics
+
+import pytest
+from PIL import Image
+
+from course_utils.core import files
+
+CHAPTERS = files.chapters()
+SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
+NOTEBOOKS = [files.INDEX, *CHAPTERS, *SOLUTIONS]
+DRAWS = re.compile(r"^(compare_bars|compare_lines|draw|command_queue)\(", re.M)
+MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|content)/|[A-Z]:\\\\Users")
+by_name = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+chapters = pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def cells(path, kind="code"):
+    return [c for c in read(path)["cells"] if c["cell_type"] == kind]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def lines(cell):
+    return [line for line in source(cell).splitlines() if line.strip()]
+
+
+def outputs(cell, kind):
+    return [o["data"][kind] for o in cell["outputs"] if kind in o.get("data", {})]
+
+
+@chapters
+def test_a_chapter_keeps_to_its_budgets(path):
+    code = [len(lines(cell)) for cell in cells(path)]
+    assert 25 <= len(read(path)["cells"]) <= 60
+    assert statistics.median(code) <= 8
+    assert sum(n <= 20 for n in code) >= 0.9 * len(code)
+    assert max(code) <= 40
+    assert path.stat().st_size <= 400_000
+
+
+@chapters
+def test_a_chapter_has_about_as_much_prose_as_code(path):
+    prose = sum(len(source(cell).split()) for cell in cells(path, "markdown"))
+    code = sum(len(source(cell).split()) for cell in cells(path))
+    assert 0.75 < prose / code < 2
+
+
+@chapters
+def test_a_chapter_has_the_skeleton_of_the_design(path):
+    titles = re.findall(r"^##? (.*)", "\n".join(map(source, cells(path, "markdown"))), re.M)
+    number = path.stem[:2]
+    assert titles[0].startswith(f"{number} · ")
+    assert 4 <= sum(title[0].isdigit() for title in titles[1:]) <= 7
+    assert titles[-1] == "Remember"
+    assert len(lines(cells(path)[0])) <= 8 and "start(" in source(cells(path)[0])
+    text = "\n".join(source(cell) for cell in cells(path))
+    assert len(re.findall(r"\bclaim\(", text)) >= 6
+    assert 2 <= len(re.findall(r"\bcheck\(", text)) <= 4
+    assert re.search(r"course_utils\.widgets\.", text)
+
+
+@by_name
+def test_a_notebook_is_its_last_full_run_without_errors(path):
+    code = cells(path)
+    assert [c["execution_count"] for c in code] == list(range(1, len(code) + 1))
+    assert all(o["output_type"] != "error" for c in code for o in c["outputs"])
+    ids = [c["id"] for c in read(path)["cells"]]
+    assert len(ids) == len(set(ids))
+
+
+@by_name
+def test_a_notebook_carries_nothing_of_the_machine_that_ran_it(path):
+    text = path.read_text(encoding="utf-8")
+    assert "widgets" not in read(path)["metadata"]
+    assert "widget-view" not in text and "ExecuteTime" not in text
+    assert not MACHINE_PATH.search(text)
+    assert set(read(path)["metadata"]["language_info"]) == {"name"}
+
+
+@chapters
+def test_every_cell_that_draws_stores_a_picture_that_is_not_blank(path):
+    drawing = [cell for cell in cells(path) if DRAWS.search(source(cell))]
+    assert drawing
+    for cell in drawing:
+        (png,) = outputs(cell, "image/png")
+        image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+        assert image.width >= 400 and len(image.getcolors(1 << 24)) > 10
+        (alt,) = outputs(cell, "text/plain")
+        assert "".join(alt).startswith(("[figure] ", "[widget] "))
+
+
+@by_name
+def test_ignored_outputs_are_few_and_have_a_reason(path):
+    code = cells(path)
+    tags = {"nbval-ignore-output", "nbval-skip"}
+    ignored = [c for c in code if tags & set(c["metadata"].get("tags", []))]
+    assert all(c["metadata"].get("reason") for c in ignored)
+    assert len(ignored) <= 0.1 * len(code)
+
+
+@by_name
+def test_no_stored_output_warns(path):
+    for cell in cells(path):
+        for output in cell["outputs"]:
+            assert output.get("name") != "stderr", "".join(output["text"])
+
+
+@by_name
+def test_the_stored_run_was_made_on_a_quiet_machine(path):
+    assert "not decided" not in path.read_text(encoding="utf-8")
+
+
+@by_name
+def test_live_numbers_with_a_unit_carry_their_mark(path):
+    """In printed text, a number with a unit of time is measured, so it needs its ≈."""
+    for cell in cells(path):
+        text = "".join("".join(o.get("text", "")) for o in cell["outputs"])
+        assert not re.search(r"(?<!≈ )(?<![\d.,])\d[\d.,]*\s?(ms|µs|ns|GB/s|MB/s)\b", text), text
+
+
+@by_name
+def test_links_lead_to_a_file_of_the_project(path):
+    for cell in cells(path, "markdown"):
+        for target in re.findall(r"\]\(([^)#\s]+)", source(cell)):
+            if "://" not in target:
+                assert (path.parent / target).resolve().exists(), target
+
+
+@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md"])
+def test_links_of_the_front_pages_lead_to_a_file_of_the_project(page):
+    text = (files.ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target:
+            assert (files.ROOT / target).exists(), target
+
+
+def test_the_figure_on_the_front_page_is_the_one_in_its_chapter():
+    (cell,) = [
+        c for p in CHAPTERS for c in cells(p) if "front-page" in c["metadata"].get("tags", [])
+    ]
+    (png,) = outputs(cell, "image/png")
+    kept = files.ROOT / "docs" / f"{cell['id']}.png"
+    assert kept.read_bytes() == base64.b64decode(png)
+    assert f"docs/{kept.name}" in (files.ROOT / "README.md").read_text()
+
+
+@chapters
+def test_the_readme_lists_the_chapter(path):
+    assert f"notebooks/{path.name}" in (files.ROOT / "README.md").read_text()
+
+
+@chapters
+def test_every_chapter_has_solutions(path):
+    assert files.SOLUTIONS / path.name in SOLUTIONS
+
+
+@by_name
+def test_every_exercise_of_the_solutions_was_right(path):
+    if path in SOLUTIONS:
+        said = [o["text"] for c in cells(path) for o in c["outputs"] if "text" in o]
+        right = sum("".join(text).startswith("✓") for text in said)
+        assert right == sum("check(" in line for c in cells(path) for line in lines(c)[1:])
+
+
+@chapters
+def test_what_a_chapter_records_is_declared_and_the_other_way_round(path):
+    declared = json.loads((files.DATA / "experiments.json").read_text())[path.stem]
+    text = "\n".join(map(source, cells(path)))
+    recorded = set(re.findall(r'\brecord(?:_each|_snapshot)?\(\s*"(\w+)"', text))
+    assert recorded | {"claims"} == set(declared)

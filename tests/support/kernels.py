@@ -1,0 +1,93 @@
+"""A real kernel that runs cells, and what is left of it in the list of processes."""
+
+import os
+import signal
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupyter_client.manager import start_new_kernel
+
+from course_utils.core import files
+
+CELL_SECONDS = 240  # the test machine may be busy; no test waits so long for a right answer
+MARK = "COURSE_TEST_KERNEL"
+
+
+@dataclass
+class Result:
+    """What a cell printed and showed, how it failed, and how long it took."""
+
+    text: str
+    error: str
+    seconds: float
+
+
+class Kernel:
+    """A Jupyter kernel with `%load_ext course_utils` done."""
+
+    def __init__(self) -> None:
+        self.mark = uuid.uuid4().hex
+        paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
+        own = {MARK: self.mark, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        self.manager, self.client = start_new_kernel(env={**os.environ, **own})
+        self.run("%load_ext course_utils\nfrom course_utils import ranks")
+
+    @property
+    def pid(self) -> int:
+        return self.manager.provisioner.pid
+
+    def run(self, code: str, interrupt_when: str = "") -> Result:
+        """Runs a cell; presses Ctrl-C once the cell has printed `interrupt_when`."""
+        start, message = time.monotonic(), self.client.execute(code)
+        text, error = "", ""
+        while True:
+            found = self.client.get_iopub_msg(timeout=CELL_SECONDS)
+            if found["parent_header"].get("msg_id") != message:
+                continue
+            kind, content = found["msg_type"], found["content"]
+            if kind == "stream":
+                text += content["text"]
+            elif kind in ("execute_result", "display_data"):
+                text += content["data"]["text/plain"]
+            elif kind == "error":
+                error = f"{content['ename']}: {content['evalue']}"
+            elif kind == "status" and content["execution_state"] == "idle":
+                return Result(text, error, time.monotonic() - start)
+            if interrupt_when and interrupt_when in text:
+                interrupt_when = ""
+                threading.Timer(0.3, self.interrupt).start()
+
+    def cell(self, code: str, options: str = "", interrupt_when: str = "") -> Result:
+        """Runs a `%%ranks` cell."""
+        return self.run(f"%%ranks {options}\n{code}", interrupt_when)
+
+    def interrupt(self) -> None:
+        """What Jupyter's stop button does."""
+        os.killpg(self.pid, signal.SIGINT)
+
+    def processes(self) -> set[int]:
+        """The pids of everything that came from this kernel, itself included."""
+        found = set()
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (folder / "environ").read_bytes()
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if f"{MARK}={self.mark}".encode() in environment and state != "Z":
+                found.add(int(folder.name))
+        return found
+
+    def seconds_until_gone(self, but: int = 0) -> float:
+        """How long it takes until nothing of this kernel is left, but so many processes."""
+        start = time.monotonic()
+        while len(self.processes()) > but and time.monotonic() - start < CELL_SECONDS:
+            time.sleep(0.02)
+        return time.monotonic() - start
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)

@@ -1,0 +1,65 @@
+"""The formula of a training step's bytes beside the count of its storages."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_utils.chapters.mixed_precision.step_bytes_widget import step_bytes_explorer
+from course_utils.memory import counting
+from course_utils.workloads.gpt import GPT, GPTConfig
+from course_utils.workloads.gpt_bytes import parameters, step_bytes
+from course_utils.workloads.recipes import RECIPES, autocast
+
+CONFIGS = [GPTConfig(13, 64, 2, 4, 32), GPTConfig(50, 16, 3, 2, 24), GPTConfig(7, 5, 1, 1, 8)]
+COUNTED = ["FP32", "AMP BF16", "pure BF16", "pure BF16 + Kahan"]
+
+
+def counted_step(recipe, config, batch):
+    """The second step of an accumulation: gradients and Adam's states are there already."""
+    model = GPT(config).to(recipe.weights)
+    optimizer = recipe.optimizer(model.parameters(), lr=1e-3)
+    tokens, targets = torch.randint(config.vocabulary, (2, batch, config.context))
+
+    def loss():
+        with autocast("cpu", recipe.autocast):
+            return F.cross_entropy(model(tokens).flatten(0, 1).float(), targets.flatten())
+
+    loss().backward()
+    optimizer.step()
+    with counting.count(model, optimizer, (tokens, targets)) as counted:
+        loss().backward()
+        optimizer.step()
+    return counted
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_formula_is_the_count_to_the_byte(name, batch, config):
+    found = counted_step(RECIPES[name], config, batch).before("backward").n_bytes
+    for kind, n_bytes in step_bytes(RECIPES[name], config, batch).items():
+        assert found[kind] == n_bytes, kind
+
+
+def test_parameters_are_those_of_gpt2():
+    assert parameters(GPTConfig.small()) == 124_439_808
+
+
+@pytest.mark.parametrize(
+    "name, n_bytes", [("FP32", 16), ("AMP BF16", 16), ("pure BF16", 8), ("pure BF16 + Kahan", 10)]
+)
+def test_a_parameter_costs_16_bytes_8_pure_and_10_with_kahan(name, n_bytes):
+    assert RECIPES[name].bytes_per_parameter == n_bytes
+
+
+def test_the_widget_crosses_where_the_batch_has_tokens_enough():
+    explorer = step_bytes_explorer(batch=1, width=256)
+    batch, width, picture, reading = explorer.children
+    before = picture.value
+    assert "AMP holds more" in reading.value
+    batch.value = 32
+    assert "AMP holds less" in reading.value and picture.value != before
+    width.value = 2048
+    assert "AMP holds less" in reading.value and "1755 tokens" in reading.value
+    batch.value = 16
+    assert "AMP holds more" in reading.value

@@ -1,1 +1,0 @@
-"""Plausible wrong answers to the exercises, one file a chapter; every checker must reject them."""
