@@ -36,7 +36,7 @@ class NothingToCompare(Exception):
 def changed_files(since: str = "HEAD") -> list[str]:
     """Files of the tree that differ from commit `since`, and those git doesn't know yet.
 
-    Errors: NothingToCompare for a commit that isn't there, and outside a git checkout.
+    Raises: NothingToCompare for a commit that isn't there, and outside a git checkout.
     """
     found: list[str] = []
     for command in (

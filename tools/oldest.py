@@ -43,7 +43,7 @@ def main(extra: list[str]) -> int:
 def environment(torch: str) -> str:
     """The Python of .venv-oldest, made where it isn't there or was made for other versions.
 
-    Errors: OldestError where a package can't be installed; what is there stays for the next try.
+    Raises: OldestError where a package can't be installed; what is there stays for the next try.
     """
     python, stamp = VENV / "bin" / "python", VENV / "course-stamp"
     others = [str(one) for name, one in choose.pinned().items() if name not in CHOSEN_BY_TORCH]

@@ -36,7 +36,7 @@ def rehearse(path: Path) -> list[CellRun]:
     """Runs a notebook headless, every cell, and says of each what it took.
 
     What this loads lies in the caches of disk and compiler afterwards, so the class waits less.
-    Errors: NotebookError where the notebook can't be read or its kernel dies.
+    Raises: NotebookError where the notebook can't be read or its kernel dies.
     """
     began: dict[str, float] = {}
     took: dict[str, float] = {}

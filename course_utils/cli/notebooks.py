@@ -33,7 +33,7 @@ def normalise(path: Path) -> float:
     Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
     Python version go. The picture of a cell tagged `front-page` is also kept under docs/, for the
     README. Returns the seconds it took.
-    Errors: NotebookError where a cell fails; the file on disk stays as it was.
+    Raises: NotebookError where a cell fails; the file on disk stays as it was.
     """
     start, before = time.perf_counter(), path.read_bytes()
     notebook, failed = run(path, stop_at_error=True)
@@ -54,7 +54,7 @@ def record(path: Path, to: Path, deadline: float | None = None) -> list[str]:
 
     Goes on after a cell that fails, so that what can be measured is; returns what failed. The
     executed notebook is kept under build/executed, to be read and not committed.
-    Errors: NotebookError, before anything runs, where `to` can't be written.
+    Raises: NotebookError, before anything runs, where `to` can't be written.
     """
     _require_writable(to)
     this_machine()

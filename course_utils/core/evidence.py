@@ -86,7 +86,7 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
 
     None where nothing was recorded. A file that is broken, edited or of another version of the
     experiment is passed over, with a printed sentence that says so.
-    Errors: EvidenceError for an experiment that data/experiments.json doesn't know.
+    Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
     chapter, name, declared = declaration(experiment)
     found = []
@@ -123,7 +123,7 @@ def published(name: str) -> Published:
     """Figures of someone else's: from data/published.json, or data/published/<name>.json.
 
     Short ones stand together in the first, long tables in files of their own, as columns and rows.
-    Errors: EvidenceError, with the names there are, for others.
+    Raises: EvidenceError, with the names there are, for others.
     """
     found = data("published.json").get(name) or _published_table(name)
     running.note("published", name=name, source=found["source"])
@@ -186,7 +186,7 @@ def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
 def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
     """Chapter, name and declaration of an experiment, by its name in the chapter that runs.
 
-    `chapter/name` finds it from anywhere. Errors: EvidenceError, with the names there are.
+    `chapter/name` finds it from anywhere. Raises: EvidenceError, with the names there are.
     """
     chapter, _, name = experiment.rpartition("/")
     chapter = chapter or os.environ.get(CHAPTER, "")

@@ -15,7 +15,7 @@ RECORDED = DATA / "recorded"
 def write_whole(path: Path, text: str) -> None:
     """Writes `text` to `path` so that a reader sees the old file or the new one, never a part.
 
-    Errors: OSError where the folder can't be written; nothing is left behind then.
+    Raises: OSError where the folder can't be written; nothing is left behind then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -37,7 +37,7 @@ def chapters() -> list[Path]:
 def chapter_path(name: str) -> Path:
     """The notebook of a chapter, by its name or the beginning of it ("02").
 
-    Errors: LookupError, naming the chapters there are, where none or several begin so.
+    Raises: LookupError, naming the chapters there are, where none or several begin so.
     """
     stem = Path(name).name.removesuffix(".ipynb")
     matches = [path for path in chapters() if stem and path.stem.startswith(stem)]

@@ -33,7 +33,7 @@ def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
     median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
     short for rows of two columns: its keys, its values.
 
-    Errors: EvidenceError for an unknown experiment, for columns other than those declared in
+    Raises: EvidenceError for an unknown experiment, for columns other than those declared in
     data/experiments.json, and where the folder can't be written (the old file stays).
     """
     columns = evidence.declaration(experiment)[2]["columns"]
@@ -53,7 +53,7 @@ def record_each(
     printed sentence and costs nothing else. `what` stands at the bar. Measurements come back as
     `record` keeps them.
 
-    Errors: EvidenceError as for `record`.
+    Raises: EvidenceError as for `record`.
     """
     cases = list(cases)
     before = _rows_so_far(experiment)

@@ -29,7 +29,7 @@ def stacked_bytes(title: str, cases: Mapping[str, Mapping[str, int]], origin: st
 
     `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis
     is in MiB (2**20 bytes), in GiB from 2,048 MiB on. `origin` says where the numbers are from.
-    Errors: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
+    Raises: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
     """
     from matplotlib.patches import Patch
 

@@ -39,7 +39,7 @@ def compare_bars(
     Live values are a dict from label to value; recordings and published figures stand as they
     are. Evidence that doesn't exist (None, an empty dict) takes no place. `unit` is "seconds" or
     words for the axis. `line`, in the same unit, is a line in the live panel, with its label.
-    Errors: ValueError where no evidence is left.
+    Raises: ValueError where no evidence is left.
     """
     shown = [Series.of(e) for e in evidence if e]
     if not shown:

@@ -61,7 +61,7 @@ class Spans(list[Span]):
 def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> Picture:
     """A bar a span, a line a row in the order given (else of their first span); time from 0.
 
-    Colours tell labels apart; a note is written where it fits. Errors: ValueError for no spans.
+    Colours tell labels apart; a note is written where it fits. Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)
     if not spans:

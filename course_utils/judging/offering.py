@@ -10,7 +10,7 @@ from course_utils.judging.judge import Content, judge, named_files, well_formed
 def verdict(folder: Path) -> tuple[list[str], bool]:
     """Lines about everything below a folder (or one file), and whether there is any objection.
 
-    Errors: FileNotFoundError where there is no such folder; data/recorded need not be there.
+    Raises: FileNotFoundError where there is no such folder; data/recorded need not be there.
     """
     if not folder.exists() and folder != files.RECORDED:
         raise FileNotFoundError(f"There is no {folder} to judge.")

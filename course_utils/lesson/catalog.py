@@ -46,7 +46,7 @@ class Chapter:
 
 
 def chapters() -> list[Chapter]:
-    """All of the course, in order. Errors: OSError, ValueError where data/course.json is broken."""
+    """All of the course, in order. Raises: OSError, ValueError where data/course.json is broken."""
     parts = json.loads((files.DATA / "course.json").read_text(encoding="utf-8"))
     return [
         Chapter(row["file"][:2], row["file"], row["title"], part, tuple(row["after"]))

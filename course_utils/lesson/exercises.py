@@ -63,7 +63,7 @@ def check(name: str, answer: Any) -> None:
     """Prints what the checker of exercise `name` says of `answer`; never raises for an answer.
 
     The first wrong try brings the first hint, the next the next, then the way to the solution.
-    Errors: LookupError for an exercise that doesn't exist.
+    Raises: LookupError for an exercise that doesn't exist.
     """
     exercise = find(name)
     verdict = grade(name, answer)
@@ -112,7 +112,7 @@ def hint(name: str, number: int = 1) -> None:
 def solution(name: str) -> None:
     """Shows the worked solution of exercise `name`: its words, its code, what the check said.
 
-    Errors: LookupError for an exercise that doesn't exist.
+    Raises: LookupError for an exercise that doesn't exist.
     """
     from course_utils.lesson.solution import worked
 

@@ -59,7 +59,7 @@ def passed(exercise: str) -> None:
 
 
 def clear() -> None:
-    """Forgets everything. Errors: OSError where the file can't be removed."""
+    """Forgets everything. Raises: OSError where the file can't be removed."""
     path().unlink(missing_ok=True)
     _lock_path().unlink(missing_ok=True)
 

@@ -23,7 +23,7 @@ class Worked:
 def worked(exercise: str, notebook: str) -> Worked:
     """The section of `notebook`, a path below the root, that ends in the exercise's check.
 
-    Errors: LookupError where the notebook has no such check.
+    Raises: LookupError where the notebook has no such check.
     """
     import nbformat
 

@@ -20,7 +20,7 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     """Begins a chapter: seeds every generator, prints what this machine shows live.
 
     `times` says that the chapter times things, and so wants the machine for itself while the
-    tests run several notebooks at once. Errors: LookupError for a chapter that doesn't exist.
+    tests run several notebooks at once. Raises: LookupError for a chapter that doesn't exist.
     """
     import numpy
     import torch

@@ -37,7 +37,7 @@ class count(TorchDispatchMode):
 
     `device` (a type, "cpu" or "cuda") leaves storages of other devices out; None counts all. With
     `frames`, each storage keeps who asked for it (not torch's own frames).
-    Errors: TypeError for a model or optimizer that isn't one; RuntimeError for a result asked for
+    Raises: TypeError for a model or optimizer that isn't one; RuntimeError for a result asked for
     inside the block.
     """
 
@@ -74,7 +74,7 @@ class count(TorchDispatchMode):
         """Sorts by these from now on: for a model that is built inside the block.
 
         What was made before is of phase "before", and input where neither of them owns it.
-        Errors: TypeError as for `count`.
+        Raises: TypeError as for `count`.
         """
         _check(model, optimizer)
         self._model, self._optimizer = model, optimizer
@@ -137,7 +137,7 @@ class count(TorchDispatchMode):
     def before(self, phase: str) -> Moment:
         """The last moment before `phase` ("backward", "step") first made something.
 
-        Errors: ValueError where it made nothing.
+        Raises: ValueError where it made nothing.
         """
         for earlier, later in pairwise(self.moments):
             if later.phase == phase:

@@ -62,7 +62,7 @@ def operators() -> list[str]:
 def register() -> list[torch.library.Library]:
     """Gives every one of `operators()` its rule on the fake GPU, and the others none.
 
-    They hold for as long as what this returns. Errors: whatever torch raises where it has changed
+    They hold for as long as what this returns. Raises: whatever torch raises where it has changed
     its private parts; `fake_gpu` explains.
     """
     rules, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")

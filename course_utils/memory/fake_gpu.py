@@ -34,7 +34,7 @@ class FakeGpuError(RuntimeError):
 def fake_gpu() -> Iterator[torch.device]:
     """Inside, tensors made on the device this gives (by default all) are fake: nothing computes.
 
-    Errors: FakeGpuError where torch has not the private parts that this needs, or where another
+    Raises: FakeGpuError where torch has not the private parts that this needs, or where another
     accelerator has taken PrivateUse1's place in this process.
     """
     _register()

@@ -44,7 +44,7 @@ def measured_on_gpu(build: Build, steps: int = 3) -> dict[str, int]:
     `build` and `steps` are those of `predict`; `build` must be a function or method of a module,
     so that a new process can find it. `outside` is what the process takes on the device besides
     what torch reserves: the context and libraries; another program that begins or ends meanwhile
-    makes it wrong. Errors: RuntimeError without a CUDA GPU, or where allocator settings are in the
+    makes it wrong. Raises: RuntimeError without a CUDA GPU, or where allocator settings are in the
     environment, which would make it another allocator; what the step itself raises.
     """
     _require_gpu()
@@ -106,7 +106,7 @@ def in_a_fresh_process(function: Callable[..., Any], *arguments: Any, forked: bo
     """What `function(*arguments)` returns in a process that has never seen the GPU.
 
     `forked` ones have torch imported, and the environment of the first time this was called.
-    Errors: what the function raises; BrokenProcessPool where the process dies.
+    Raises: what the function raises; BrokenProcessPool where the process dies.
     """
     context = _server() if forked else get_context("spawn")
     with ProcessPoolExecutor(1, context) as fresh:

@@ -84,7 +84,7 @@ def predict(
 
     `build(device)` returns (model, optimizer, step); `step()` does one training step. Whatever it
     makes is on `device` unless it says otherwise. `settings` are the allocator's, torch's own
-    unless given. Errors: CannotPredict where the step needs a tensor's value or a real GPU;
+    unless given. Raises: CannotPredict where the step needs a tensor's value or a real GPU;
     TypeError for a `build` that returns something else; ValueError for fewer than 1 step;
     fake_gpu.FakeGpuError where this torch can't pretend.
     """

@@ -30,7 +30,7 @@ class RecordedTrace:
 def recorded_trace(snapshot: Any, device: int | None = None) -> RecordedTrace:
     """The trace of one device of a `course_utils.memory.snapshots.snapshot.Snapshot`.
 
-    Errors: ValueError where it isn't clear which device is meant.
+    Raises: ValueError where it isn't clear which device is meant.
     """
     return trace_from(
         snapshot.segments(device), snapshot.trace(device).events(), snapshot.settings, snapshot.name

@@ -64,7 +64,7 @@ def start(
 
     `limit_seconds` is how long cells and functions may run from now on (30 at first).
     `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
-    Errors: RanksError where the ranks can't be started, ValueError for a number below 1.
+    Raises: RanksError where the ranks can't be started, ValueError for a number below 1.
     """
     if n is not None and n < 1:
         raise ValueError(f"at least 1 rank, not {n}")
@@ -90,7 +90,7 @@ def start(
 
 
 def _need_a_gpu() -> None:
-    """Errors: RanksError where torch sees no GPU."""
+    """Raises: RanksError where torch sees no GPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -124,7 +124,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
     """Calls a function of the notebook on every rank; what each returns, in a list by rank.
 
     The function may use `torch`, `dist`, `rank`, `world_size` and `device` as a cell may. Tensors
-    come back on the CPU. Errors: RankError where it fails on a rank.
+    come back on the CPU. Raises: RankError where it fails on a rank.
     """
     start()
     names = {function.__code__.co_filename} if hasattr(function, "__code__") else set()
@@ -141,7 +141,7 @@ def push(**values: Any) -> None:
 
 
 def _packed(values: Any) -> bytes:
-    """As bytes for the ranks. Errors: RanksError for what can't travel between processes."""
+    """As bytes for the ranks. Raises: RanksError for what can't travel between processes."""
     try:
         return cell.pack(values)
     except Exception as error:
@@ -169,7 +169,7 @@ def run_cell(
     `only` names ranks, `init=False` leaves `init_process_group` to the source, `debug` lets torch
     check every collective, `limit_seconds` bounds the cell and each collective, and `save` is the
     file to which a cell that succeeds is written as a script for torchrun.
-    Errors: RankError where it fails on a rank, or before anything runs where it isn't Python;
+    Raises: RankError where it fails on a rank, or before anything runs where it isn't Python;
     RanksInterrupted; RanksError where the ranks can't be started.
     """
     _now.cells += 1
@@ -211,7 +211,7 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
 
     Give the command without a program: `connect("torchrun --nproc-per-node 2")`. Several commands
     are started side by side. `host` is this machine's address as other machines see it.
-    Errors: RanksError where not all of the ranks dial in.
+    Raises: RanksError where not all of the ranks dial in.
     """
     stop()
     _now.engine = Launched(commands, host)

@@ -17,7 +17,7 @@ class TwoListAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba 2015) whose step holds two temporaries of the parameters' size.
 
     `weight_decay` is decoupled from the gradient, as in AdamW. Steps are counted on the host.
-    Errors: those of torch.optim.Optimizer, for parameters that are none.
+    Raises: those of torch.optim.Optimizer, for parameters that are none.
     """
 
     def __init__(

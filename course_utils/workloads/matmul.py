@@ -84,7 +84,7 @@ def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Pro
     On a GPU FP32 is kept from TF32, which is FP32 with 13 bits less of each input, dropped on the
     way into the product. FP8 E4M3 gives a BF16 result, as in training (`torch._scaled_mm`, which
     costs less Python than `scaled_mm`; scales of 1, n a multiple of 16); the others their own.
-    Errors: ValueError for another name, and for what this device has no units for.
+    Raises: ValueError for another name, and for what this device has no units for.
     """
     if format_name not in DTYPES:
         raise ValueError(f"no format {format_name!r}; there are {', '.join(DTYPES)}")
@@ -102,7 +102,7 @@ def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Pro
 def published_rates(gpu: str = "H200") -> Series:
     """TFLOP/s of a GPU by format: its data sheet's dense peak, and the best that others reached.
 
-    Errors: ValueError for a GPU whose data sheet isn't in `specs`.
+    Raises: ValueError for a GPU whose data sheet isn't in `specs`.
     """
     specs = gpu_specs(gpu)
     if specs is None:

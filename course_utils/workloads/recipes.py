@@ -73,7 +73,7 @@ def recipes_of(device: torch.device | str) -> dict[str, Recipe]:
 def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_mode.autocast:
     """`torch.amp.autocast`, refusing what torch would only warn of; off where `dtype` is None.
 
-    Errors: ValueError for a dtype that this device can't autocast to. (torch prints a warning,
+    Raises: ValueError for a dtype that this device can't autocast to. (torch prints a warning,
     turns autocast off, and trains in FP32.)
     """
     if dtype is None:
@@ -96,7 +96,7 @@ def grad_scaler(
 ) -> torch.amp.GradScaler:
     """`torch.amp.GradScaler` with a start scale that can work.
 
-    Errors: ValueError for a scale that isn't positive and finite. (With an infinite one each
+    Raises: ValueError for a scale that isn't positive and finite. (With an infinite one each
     gradient is infinite, half of infinity is infinity, and no step is ever taken.)
     """
     if not 0 < scale < float("inf"):
@@ -122,7 +122,7 @@ class KahanAdam(torch.optim.Adam):
     Source: Zamirai et al. 2020, "Revisiting BFloat16 Training", algorithm 2 (Kahan summation,
     Kahan 1965). `state[p]["lost"]` has the weight's shape and dtype; weight + lost is the exact
     weight. A step needs CHUNK numbers of temporary memory, however large the model is.
-    Errors: ValueError for another of Adam's options (it has no weight decay), and for a closure.
+    Raises: ValueError for another of Adam's options (it has no weight decay), and for a closure.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class TrainingStep:
     """One of MODELS, trained with batches of `batch`, of which `accumulate` make a step.
 
     `precision` is one of PRECISIONS (AMP to BF16, without a scaler), `optimizer` of OPTIMIZERS;
-    `checkpointing` recomputes each block in the backward pass. Errors: ValueError for another.
+    `checkpointing` recomputes each block in the backward pass. Raises: ValueError for another.
     """
 
     model: str

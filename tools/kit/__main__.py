@@ -60,7 +60,7 @@ def make(
 ) -> Path:
     """Writes the folder `to` and its archive beside it, whole or not at all; returns the archive.
 
-    Errors: KitError, where there is no git checkout, a wheel can't be had, or it is too large.
+    Raises: KitError, where there is no git checkout, a wheel can't be had, or it is too large.
     """
     wanted = choose.packages(python, platform, has, lacks)
     to.parent.mkdir(parents=True, exist_ok=True)

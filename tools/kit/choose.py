@@ -29,7 +29,7 @@ def tags(platform: str) -> list[str]:
     """A platform tag and every older one whose wheels run there too, newest first.
 
     A wheel for glibc 2.17 runs with 2.28 (PEP 600); pip takes only the tags that it is given.
-    Errors: KitError for what isn't `manylinux_2_N_ARCHITECTURE`.
+    Raises: KitError for what isn't `manylinux_2_N_ARCHITECTURE`.
     """
     match = MANYLINUX.fullmatch(platform)
     if not match:
@@ -133,7 +133,7 @@ def _asked(stated: Iterable[str], where: dict[str, str]) -> list[Requirement]:
 def assumed(has: Iterable[str] = (), lacks: Iterable[str] = ()) -> list[str]:
     """The packages that the target must have itself: the usual, and `has`, without `lacks`.
 
-    Errors: KitError for a name that the course doesn't use, and where torch itself is lacking.
+    Raises: KitError for a name that the course doesn't use, and where torch itself is lacking.
     """
     known = pinned()
     has, lacks = [[canonicalize_name(name) for name in names] for names in (has, lacks)]
@@ -150,7 +150,7 @@ def packages(
 ) -> dict[str, str]:
     """name -> version of the wheels of a kit: what recording needs and the target lacks.
 
-    Errors: KitError for a platform that isn't known, and a name that the course doesn't use.
+    Raises: KitError for a platform that isn't known, and a name that the course doesn't use.
     """
     supported = _project()["project"]["requires-python"]
     if not SpecifierSet(supported).contains(f"{python}.0"):

@@ -121,7 +121,7 @@ def unpack(kit: Path) -> Path:
     """The folder with the kit's packages, made from its wheels unless an earlier run did.
 
     A wheel is a zip; what it keeps under `*.data` belongs beside the packages.
-    Errors: CannotRecord where the folder can't be written, or is full.
+    Raises: CannotRecord where the folder can't be written, or is full.
     """
     site, part, wheels = kit / "site", kit / "site.part", sorted((kit / "wheels").glob("*.whl"))
     names = "".join(f"{wheel.name}\n" for wheel in wheels)

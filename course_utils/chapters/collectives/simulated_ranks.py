@@ -127,7 +127,7 @@ def simulate(
 ) -> tuple[list[Any], list[SimulatedNet]]:
     """Runs `work(net)` on `n` ranks at once: what each returned, and their nets with the counts.
 
-    Errors: the first error that a rank raised, Deadlock only where nothing else went wrong.
+    Raises: the first error that a rank raised, Deadlock only where nothing else went wrong.
     """
     room = _Room(n)
     nets = [SimulatedNet(rank, room, before_step) for rank in range(n)]

@@ -25,7 +25,7 @@ def save(path: str | Path, state: State, world_size: int = 1) -> int:
     """Writes `state` whole or not at all; the file's bytes. Called by one rank.
 
     A new file beside the old one, flushed to the disk, then renamed over it: at every moment one of
-    the two is there, whole. Errors: OSError where the folder can't be written; the old file stays.
+    the two is there, whole. Raises: OSError where the folder can't be written; the old file stays.
     """
     path, buffer = Path(path), io.BytesIO()
     torch.save({"world_size": world_size, "state": state}, buffer)
@@ -58,7 +58,7 @@ def load(path: str | Path, world_size: int | None = None) -> State:
     """What was saved, tensors on the CPU. Loads numbers and containers only, never code.
 
     With a `world_size`, one of another size is refused: some of what ranks keep (random states,
-    shards) has no meaning there. Errors: CheckpointError, FileNotFoundError.
+    shards) has no meaning there. Raises: CheckpointError, FileNotFoundError.
     """
     path = Path(path)
     whole = path.read_bytes()

@@ -179,7 +179,7 @@ def _flat(model: nn.Module) -> Tensor:
 
 
 def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
-    """Ranks played by threads; their links. Errors: Wrong for a deadlock."""
+    """Ranks played by threads; their links. Raises: Wrong for a deadlock."""
     links: dict[int, PlayedLink] = {}
 
     def play(net: SimulatedNet) -> None:

@@ -24,7 +24,7 @@ def save_script(path: str | Path, *functions: Callable[..., Any], n: int = 2) ->
     """Writes the cells that define `functions`, and a call of the last; the command to start it.
 
     The script reads from its environment CHECKPOINTS, a folder, and DIE_AT, a step at which it is
-    to die once. Errors: RanksError where another file has that name.
+    to die once. Raises: RanksError where another file has that name.
     """
     path = Path(path)
     files = dict.fromkeys(one.__code__.co_filename for one in functions)

@@ -12,7 +12,7 @@ Taken = tuple[np.ndarray, Callable[[np.ndarray], Any]]
 def take(values: Any, integers: bool = False, codes: bool = False) -> Taken:
     """What was given as a numpy array (float64, or integers), and the way back to its kind.
 
-    `codes` says that integers go back. Errors: TypeError for what isn't numbers of that kind,
+    `codes` says that integers go back. Raises: TypeError for what isn't numbers of that kind,
     ValueError for an array or a tensor without any.
     """
     wanted = "integer codes are" if integers else "real numbers are"

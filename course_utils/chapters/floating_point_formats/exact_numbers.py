@@ -16,7 +16,7 @@ Number = Fraction | float  # a float only where a Fraction can't: NaN, infinitie
 def parse(text: str) -> Number:
     """What was typed, exactly: `0.1` is one tenth, not the float64 next to it.
 
-    Errors: ValueError, with what is allowed, for text that isn't a number or is out of reach.
+    Raises: ValueError, with what is allowed, for text that isn't a number or is out of reach.
     """
     text = text.strip().replace("−", "-").replace("_", "")
     if not text or len(text) > LONGEST:
@@ -47,7 +47,7 @@ def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
     """The value of the format for an exact number: rounded once, to nearest, ties to even.
 
     Through float64 by rounding to odd, which keeps a later rounding right (Boldo and
-    Melquiond 2008). Errors: those of `Format.round`.
+    Melquiond 2008). Raises: those of `Format.round`.
     """
     if isinstance(number, float):
         return float(fmt.round(number, overflow=overflow))

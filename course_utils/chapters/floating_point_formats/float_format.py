@@ -81,7 +81,7 @@ class Format:
     def decode(self, codes: Any) -> Any:
         """The values of codes: a float, or float64 in the shape given.
 
-        Errors: TypeError for codes that aren't integers, ValueError for one above 2^k − 1.
+        Raises: TypeError for codes that aren't integers, ValueError for one above 2^k − 1.
         """
         array, give_back = take(codes, integers=True)
         if array.size and (array.min() < 0 or int(array.max()) >> self.k):
@@ -97,7 +97,7 @@ class Format:
         """The codes of values, which are rounded first; NaN always has the same code.
 
         An int for a number, else uint64 (numpy) or int64 (torch) in the shape given.
-        Errors: those of `round`.
+        Raises: those of `round`.
         """
         array, give_back = take(values, codes=True)
         rounded = self._round(array, rounding, overflow)
@@ -119,7 +119,7 @@ class Format:
         rounding, infinity too: "saturate" gives ±max, "inf_or_nan" infinity where the format has
         it, else NaN. E8M0, which has no zero and no sign, takes what is below its range, but for
         zero, as its smallest value; zero is its smallest value if saturated, else NaN.
-        Errors: ValueError for an unknown name, and for NaN, an overflow or a sign that the format
+        Raises: ValueError for an unknown name, and for NaN, an overflow or a sign that the format
         can't hold; TypeError for what isn't a number.
         """
         array, give_back = take(values)

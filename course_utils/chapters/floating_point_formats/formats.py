@@ -41,7 +41,7 @@ def make(k: int, precision: int, bias: int | None = None, name: str | None = Non
     """A format of the reader's own: IEEE-like, with subnormals, infinities and NaN.
 
     k bits in all, `precision` of them significand with the hidden one counted, so k − precision
-    of exponent; the bias is that of IEEE unless given. Errors: ValueError, with what is allowed.
+    of exponent; the bias is that of IEEE unless given. Raises: ValueError, with what is allowed.
     """
     if not (isinstance(k, int) and 3 <= k <= 32):
         raise ValueError(f"k is a whole number of bits from 3 to 32, not {k!r}")

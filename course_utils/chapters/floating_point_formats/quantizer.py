@@ -14,7 +14,7 @@ def quantize(
     `overflow` as in `Format.round`; NaN stays NaN. `x` is float32 or float64, or the result might
     not fit in it. Method: dividing by the ulp of each value makes rounding to the format rounding
     to whole numbers, and both the division and the product are exact.
-    Errors: TypeError for another dtype; ValueError for E8M0, a scale without zero and sign.
+    Raises: TypeError for another dtype; ValueError for E8M0, a scale without zero and sign.
     """
     if x.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"quantize wants float32 or float64, not {x.dtype}")

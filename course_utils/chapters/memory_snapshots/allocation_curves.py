@@ -22,7 +22,7 @@ def draw_outcomes(
     """A line a label for the reserved bytes; what was allocated, in the first, as a grey area.
 
     A cross stands where memory ran out; `capacity` in bytes is a dashed line.
-    Errors: ValueError for no outcomes.
+    Raises: ValueError for no outcomes.
     """
     if not outcomes:
         raise ValueError("There is nothing to draw: run a program first")

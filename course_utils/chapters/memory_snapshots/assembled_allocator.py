@@ -135,7 +135,7 @@ def _segment(block: Block) -> list[Block]:
 
 
 def _freed(before: list[tuple[int, int, bool]], after: list[Any], block: Block) -> tuple[int, int]:
-    """Begin and end of the free block that holds the freed one. Errors: Impossible."""
+    """Begin and end of the free block that holds the freed one. Raises: Impossible."""
     text = f"free_and_merge, for the block at {block.address},"
     if not all(len(one) == 3 for one in after):
         raise Impossible(f"{text} gives {after!r:.80}, want (address, size, used) for each block")
@@ -178,7 +178,7 @@ class Score:
 def score(program: Program, **functions: Any) -> Score:
     """A program through the real rules and through `Assembled(**functions)`, request by request.
 
-    Errors: Impossible.
+    Raises: Impossible.
     """
     pair = CachingAllocator(Apart()), Assembled(**functions)
     live: dict[int, tuple[Block, Block]] = {}

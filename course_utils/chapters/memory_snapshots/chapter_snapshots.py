@@ -31,7 +31,7 @@ LARGEST_KEPT = 2 * 2**20
 
 
 def snapshot_file(name: str) -> Path:
-    """The snapshot of a program that the course made. Errors: LookupError for another name."""
+    """The snapshot of a program that the course made. Raises: LookupError for another name."""
     _require_program(name)
     return FOLDER / f"{name}.pickle"
 
@@ -39,7 +39,7 @@ def snapshot_file(name: str) -> Path:
 def recorded_snapshot(name: str) -> Path | None:
     """The newest recording of a program's snapshot; None where no machine has recorded one.
 
-    Errors: LookupError, with the names there are, for another name; EvidenceError where the file
+    Raises: LookupError, with the names there are, for another name; EvidenceError where the file
     isn't the one that was recorded.
     """
     _require_program(name)

@@ -28,7 +28,7 @@ def predicted(path: Path = FILE, **where: Any) -> list[Row]:
     `model`, `precision`, `batch`, `accumulate`, `checkpointing` and `optimizer` are those of
     `training_steps.TrainingStep`, `capability` is the GPU's compute capability as [major, minor],
     `parts_bytes` is `peak_allocated_bytes` by kind, in phase `phase`.
-    Errors: OSError without the file; LookupError for a column that there isn't, or without a row.
+    Raises: OSError without the file; LookupError for a column that there isn't, or without a row.
     """
     rows = read(path)["rows"]
     unknown = where.keys() - rows[0].keys()
@@ -113,7 +113,7 @@ def provenance(path: Path = FILE) -> str:
 
 
 def read(path: Path = FILE) -> dict[str, Any]:
-    """The whole file. Errors: OSError where it can't be read; ValueError where it is no JSON."""
+    """The whole file. Raises: OSError where it can't be read; ValueError where it is no JSON."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -17,7 +17,7 @@ def published_snapshot(loss: str) -> Snapshot:
 
     `loss` is "F.cross_entropy" or "Liger's". Addresses count from the lowest in use, times are
     places in the trace; of the call stacks only torch's operator is there.
-    Errors: LookupError for another loss; EvidenceError where the numbers aren't there.
+    Raises: LookupError for another loss; EvidenceError where the numbers aren't there.
     """
     events, blocks = (
         [row for row in published(name).rows if row["loss"] == loss] for name in (TRACE, BLOCKS)

@@ -53,7 +53,7 @@ def dtype_by_rules(
     """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
-    (binary_cross_entropy on CUDA), the answer is "error". Errors: RuntimeError where this torch
+    (binary_cross_entropy on CUDA), the answer is "error". Raises: RuntimeError where this torch
     has no longer the private parts this needs, or an operator has no fake version.
     """
     try:

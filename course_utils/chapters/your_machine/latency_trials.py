@@ -49,7 +49,7 @@ def chain(n_bytes: int) -> "array.array[int]":
 
     next = (1664525 · place + 12345) mod n has the full period (Hull and Dobell 1962), and its
     steps are foreseen by no prefetcher.
-    Errors: ValueError unless `n_bytes` is a power of two, 64 or more.
+    Raises: ValueError unless `n_bytes` is a power of two, 64 or more.
     """
     import torch
 
@@ -109,7 +109,7 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
 def line_chain(n_bytes: int, device: "torch.device") -> "torch.Tensor":
     """A table like `chain`'s, but with one place in each line of a GPU's cache; 0 elsewhere.
 
-    Errors: ValueError unless `n_bytes` is a power of two, 1,024 or more.
+    Raises: ValueError unless `n_bytes` is a power of two, 1,024 or more.
     """
     import torch
 

@@ -58,7 +58,7 @@ class Roof:
 def gpu_roof(specs: Specs, dtype: str, latency_seconds: float = 0.0) -> Roof:
     """The roof of a GPU by its data sheet, for products in `dtype` (one of SIZES).
 
-    Errors: ValueError where the GPU has no unit for it, or for a dtype that isn't known.
+    Raises: ValueError where the GPU has no unit for it, or for a dtype that isn't known.
     """
     if dtype not in SIZES:
         raise ValueError(f"no rate is kept for {dtype!r}; there are {', '.join(SIZES)}")

@@ -22,7 +22,7 @@ SET_UP = re.compile(r"^start\(", re.M)
 def make(path: Path, folder: Path = SLIDES) -> Path:
     """Writes the slides of a notebook as stored; returns the file, named as the notebook is.
 
-    Errors: OSError, ValueError where the notebook can't be read or the file not be written.
+    Raises: OSError, ValueError where the notebook can't be read or the file not be written.
     """
     import nbformat
 

@@ -98,7 +98,7 @@ class ExpandableAllocator(TunedAllocator):
 
     def new_segment(self, pool: Any, size: int) -> Block:
         """Rule: map pages at the lowest address with room for `size`, which may begin with a free
-        block (`try_allocate_expandable_block`). Errors: OutOfMemory.
+        block (`try_allocate_expandable_block`). Raises: OutOfMemory.
         """
         if not self.expandable:
             return super().new_segment(pool, size)

@@ -35,7 +35,7 @@ class Driver:
         self._next = 2**40
 
     def malloc(self, size: int, name: str = "segment_alloc", address: int | None = None) -> int:
-        """The address of `size` new bytes. Errors: OutOfMemory when the device is full."""
+        """The address of `size` new bytes. Raises: OutOfMemory when the device is full."""
         if self.used + size > self.capacity:
             free = self.capacity - self.used
             raise OutOfMemory(f"{size} bytes wanted of the driver, {free:.0f} are free")
@@ -104,7 +104,7 @@ class CachingAllocator:
     def malloc(self, size: int, stream: int = 0, graph: Any = (0, 0)) -> Block:
         """A block for `size` bytes on `stream`, from the private pool of `graph` if not (0, 0).
 
-        Errors: OutOfMemory; ValueError for a size below 1.
+        Raises: OutOfMemory; ValueError for a size below 1.
         """
         if size < 1:
             raise ValueError(f"a request is of at least 1 byte, not {size}")
@@ -168,7 +168,7 @@ class CachingAllocator:
     def free(self, block: Block) -> None:
         """Rule: a freed block merges with its free neighbours (`free_block`).
 
-        Errors: ValueError for a block that isn't in use.
+        Raises: ValueError for a block that isn't in use.
         """
         if block.state != USED:
             raise ValueError(f"the block at {block.address:#x} is {block.state}: freed twice?")
@@ -206,7 +206,7 @@ class CachingAllocator:
             return self.new_segment(pool, size)
 
     def new_segment(self, pool: Pool, size: int) -> Block:
-        """One call to the driver. Errors: OutOfMemory."""
+        """One call to the driver. Raises: OutOfMemory."""
         wanted = self.segment_size(size)
         block = Block(pool, self.driver.malloc(wanted), wanted)
         self.grew(wanted)

@@ -66,7 +66,7 @@ class Settings:
     def parse(cls, text: str) -> "Settings":
         """From what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
 
-        Errors: ValueError, with what is known, for another option or a value out of range.
+        Raises: ValueError, with what is known, for another option or a value out of range.
         """
         found: dict[str, Any] = {}
         for name, value in re.findall(r"(\w+)\s*:\s*(\[[^]]*\]|[^,\s]+)", text):

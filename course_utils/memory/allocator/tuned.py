@@ -120,7 +120,7 @@ class TunedAllocator(CachingAllocator):
         return self.new_segment(pool, size)
 
     def new_segment(self, pool: Any, size: int) -> Block:
-        """One call to the driver, within the memory limit. Errors: OutOfMemory."""
+        """One call to the driver, within the memory limit. Raises: OutOfMemory."""
         wanted, limit = self.segment_size(size), self.settings.memory_limit
         if self.reserved + wanted > limit:
             raise OutOfMemory(f"{wanted} bytes wanted, {limit - self.reserved:.0f} allowed")

@@ -98,7 +98,7 @@ class Walked:
         self.left = file_bytes
 
     def list(self, raw: Any) -> "list[Any]":
-        """`raw`, if it is a list that a file of this size can hold. Errors: SnapshotError."""
+        """`raw`, if it is a list that a file of this size can hold. Raises: SnapshotError."""
         if not isinstance(raw, list):
             raise SnapshotError(f"where a list belongs it has {type(raw).__name__}.")
         self.left -= len(raw)
@@ -108,7 +108,7 @@ class Walked:
 
 
 def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
-    """The events of a device as columns. Errors: whatever a wrong field raises."""
+    """The events of a device as columns. Raises: whatever a wrong field raises."""
     n = len(raw)
 
     def column(values: Any, kind: type = np.int64) -> Array:
@@ -148,7 +148,7 @@ def pool_of(raw: dict[str, Any], field_name: str) -> tuple[int, int]:
 
 
 def size_of(raw: Any) -> int:
-    """A size or an address. Errors: SnapshotError for anything but a number from 0 to 2^63 - 1."""
+    """A size or an address. Raises: SnapshotError for anything but a number from 0 to 2^63 - 1."""
     if type(raw) is not int or not 0 <= raw < 2**63:
         raise SnapshotError("where a size or an address belongs it has something else.")
     return raw

@@ -115,7 +115,7 @@ class History:
 
 
 def history(snapshot: Snapshot, device: int | None = None) -> History:
-    """The lives of all allocations of a device's trace. Errors: ValueError, as `trace` has."""
+    """The lives of all allocations of a device's trace. Raises: ValueError, as `trace` has."""
     trace, start = snapshot.trace(device), rewind(snapshot, device)
     early = [b for s in start.segments for b in s.blocks if b.live]
     allocations = _lives(

@@ -38,7 +38,7 @@ class Recorder:
     ) -> Block:
         """A block, as the allocator gives it; `frames` are dicts of name, filename and line.
 
-        Errors: OutOfMemory, which is noted as an event.
+        Raises: OutOfMemory, which is noted as an event.
         """
         try:
             block = self.allocator.malloc(size, stream, pool)

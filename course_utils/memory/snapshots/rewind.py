@@ -58,7 +58,7 @@ class Start:
 
 
 def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
-    """The state of a device's allocator at the beginning of its trace. Errors: ValueError."""
+    """The state of a device's allocator at the beginning of its trace. Raises: ValueError."""
     number = snapshot.the_device(device)
     trace, segments = snapshot.trace(number), snapshot.segments(number)
     ranges = _Ranges(trace, segments)

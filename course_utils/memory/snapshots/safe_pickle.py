@@ -45,7 +45,7 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
 
     Lists, dicts with text as keys, short tuples, numbers, text, True, False and None; nothing is
     imported or called. Takes at most about 40 times the file's size in memory.
-    Errors: SnapshotError, one sentence, for anything else.
+    Raises: SnapshotError, one sentence, for anything else.
     """
     if len(data) > largest_bytes:
         raise SnapshotError(

@@ -87,19 +87,19 @@ class Snapshot:
         return sorted(held | {t.device for t in self.traces if len(t)})
 
     def trace(self, device: int | None = None) -> Trace:
-        """The events of a device; without a number, of the only one. Errors: ValueError."""
+        """The events of a device; without a number, of the only one. Raises: ValueError."""
         number = self.the_device(device)
         empty = trace_of([], number, self.stacks)
         return next((t for t in self.traces if t.device == number), empty)
 
     def segments(self, device: int | None = None) -> list[Segment]:
-        """What a device's allocator held at the end, by address. Errors: ValueError."""
+        """What a device's allocator held at the end, by address. Raises: ValueError."""
         number = self.the_device(device)
         mine = (s for s in self.all_segments if s.device == number)
         return sorted(mine, key=lambda s: s.address)
 
     def the_device(self, device: int | None = None) -> int:
-        """The number of the device that is meant. Errors: ValueError where it isn't clear."""
+        """The number of the device that is meant. Raises: ValueError where it isn't clear."""
         known = self.devices or [0]
         if device is None and len(known) > 1:
             raise ValueError(f"{self.name} has devices {known}: say which one, as device=…")
@@ -111,7 +111,7 @@ class Snapshot:
 def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
     """The snapshot in a file that `_dump_snapshot` wrote; nothing in the file is ever run.
 
-    Errors: SnapshotError, a ValueError with one sentence, for a file that is anything else;
+    Raises: SnapshotError, a ValueError with one sentence, for a file that is anything else;
     OSError where there is no file to read.
     """
     path = Path(path)

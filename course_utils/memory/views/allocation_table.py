@@ -19,7 +19,7 @@ class AllocationTable(MemoryView):
         self.which, self.count = "largest", COUNTS[0]
 
     def do_list(self, which: str) -> None:
-        """Lists the `largest` or the `never freed`. Errors: ValueError for another word."""
+        """Lists the `largest` or the `never freed`. Raises: ValueError for another word."""
         allocation_rows(self.history, which, 0)
         self.which, self.picked = which, []
 
@@ -28,7 +28,7 @@ class AllocationTable(MemoryView):
         self.count, self.picked = int(count), []
 
     def do_pick(self, row: int) -> None:
-        """Says whose a row is. Errors: IndexError where there is no such row."""
+        """Says whose a row is. Raises: IndexError where there is no such row."""
         places = WHICH[self.which](self.history, self.count)
         self.picked = allocation_lines(self.history, places[row])
 

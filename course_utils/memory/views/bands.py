@@ -55,7 +55,7 @@ def bands(
     columns: int = COLUMNS,
     most: int = MOST,
 ) -> Bands:
-    """The bands between two moments, both shown. Errors: ValueError for an empty window."""
+    """The bands between two moments, both shown. Raises: ValueError for an empty window."""
     high = history.moments - 1 if high is None else high
     if not 0 <= low <= high < history.moments:
         raise ValueError(f"The moments run from 0 to {history.moments - 1}, not {low} to {high}.")

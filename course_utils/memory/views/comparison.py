@@ -76,7 +76,7 @@ class Comparison:
 def compare(a: Snapshot | History, b: Snapshot | History) -> Comparison:
     """Bytes by who asked (or by kind) in two snapshots of the same work, from `a` to `b`.
 
-    Sites are the same where function, file name and line are. Errors: ValueError where a snapshot
+    Sites are the same where function, file name and line are. Raises: ValueError where a snapshot
     has several devices; give a history of one of them.
     """
     first, second = (h if isinstance(h, History) else history(h) for h in (a, b))

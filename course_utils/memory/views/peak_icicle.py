@@ -21,7 +21,7 @@ class PeakIcicle(MemoryView):
         self.do_go(self.history.peak)
 
     def do_go(self, moment: int) -> None:
-        """Shows a moment. Errors: ValueError where there is none."""
+        """Shows a moment. Raises: ValueError where there is none."""
         if not 0 <= moment < self.history.moments:
             raise ValueError(f"The moments run from 0 to {self.history.moments - 1}.")
         self.moment = int(moment)

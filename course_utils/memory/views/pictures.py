@@ -27,7 +27,7 @@ WHICH = {"largest": largest, "never freed": never_freed}
 @styled
 def draw_segments(history: History, moment: int | None = None, title: str = "") -> Picture:
     """The map of all segments at a moment (without one, at the peak): what is handed out, what
-    lies free between, what could be given back. Errors: ValueError for no such moment.
+    lies free between, what could be given back. Raises: ValueError for no such moment.
     """
     from matplotlib.patches import Patch
 
@@ -121,7 +121,7 @@ def allocation_rows(
 ) -> list[dict[str, str]]:
     """Rows of a table of the `largest` allocations or of those `never freed`.
 
-    Errors: ValueError for another word.
+    Raises: ValueError for another word.
     """
     if which not in WHICH:
         raise ValueError(f"The table shows {' or '.join(WHICH)}, not {which!r}.")
@@ -137,13 +137,13 @@ def allocation_rows(
 
 
 def allocation_table(history: History, which: str = "largest", count: int = 12) -> "HTML":
-    """The table as HTML. Errors: ValueError, as `allocation_rows` has."""
+    """The table as HTML. Raises: ValueError, as `allocation_rows` has."""
     return table(f"{history.name}: {which}", allocation_rows(history, which, count))
 
 
 @styled
 def draw_table(history: History, which: str = "largest", count: int = 12) -> Picture:
-    """The table as a picture. Errors: ValueError, as `allocation_rows` has."""
+    """The table as a picture. Raises: ValueError, as `allocation_rows` has."""
     rows = allocation_rows(history, which, count)
     title = f"The {len(rows)} {which} allocations" if which == "largest" else "Never freed, by size"
     figure = new_figure(title, 0.9 + 0.3 * max(len(rows), 1))

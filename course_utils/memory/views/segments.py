@@ -60,7 +60,7 @@ class MemoryMap:
         return self.before[run] + address - self.starts[run]
 
     def at(self, moment: int) -> Moment:
-        """The map at a moment. Errors: ValueError where there is no such moment."""
+        """The map at a moment. Raises: ValueError where there is no such moment."""
         if not 0 <= moment < self.history.moments:
             raise ValueError(f"The moments run from 0 to {self.history.moments - 1}.")
         start, size, begins = self._ranges(moment)

@@ -22,7 +22,7 @@ def draw_timeline(
     """Live allocations stacked over the events, coloured by kind or by who asked, and the peak.
 
     The line above is what the driver had given. `low` and `high` are the moments at the edges.
-    Errors: ValueError for an empty window.
+    Raises: ValueError for an empty window.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -51,7 +51,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
 
     `histories` maps an origin in words to each; one that begins with a kind of evidence and a
     colon ("recorded: H200") has that kind's colour. Panels have events and a unit of their own.
-    Errors: ValueError without a history.
+    Raises: ValueError without a history.
     """
     from matplotlib.ticker import MaxNLocator
 

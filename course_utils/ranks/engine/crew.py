@@ -65,7 +65,7 @@ class Crew:
     ) -> dict[int, Outcome]:
         """Gives an order to the ranks (or some of them) and returns how it ended on each.
 
-        What they print is printed here meanwhile. Errors: RankError where a rank failed, where
+        What they print is printed here meanwhile. Raises: RankError where a rank failed, where
         all wait for ever, or at the limit; RanksInterrupted for the reader's Ctrl-C.
         """
         self.cells += 1

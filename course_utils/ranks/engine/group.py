@@ -17,7 +17,7 @@ def choose_backend(n: int, gpus: int, local_rank: int, wanted: str | None) -> tu
     `n` ranks of this machine share `gpus` GPUs. `wanted` is None, "cpu" or "cuda"; with fewer GPUs
     than ranks, "cuda" shares them over gloo, which moves CUDA tensors in all_reduce, broadcast,
     all_gather, reduce_scatter and all_to_all, and not in send, recv and barrier.
-    Errors: ValueError for "cuda" without a GPU.
+    Raises: ValueError for "cuda" without a GPU.
     """
     if wanted == "cuda" and gpus == 0:
         raise ValueError("--device cuda needs a GPU, and torch sees none here")

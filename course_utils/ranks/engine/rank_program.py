@@ -208,7 +208,7 @@ def _seed(rank: int) -> None:
 def find_ids() -> dict[str, str]:
     """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
 
-    Errors: LookupError where none of them did.
+    Raises: LookupError where none of them did.
     """
     for theirs in STARTERS:
         if theirs[0] in os.environ and theirs[1] in os.environ:

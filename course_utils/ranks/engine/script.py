@@ -49,7 +49,7 @@ def save(
     """Writes a cell, and those earlier ones whose names it needs, as a script.
 
     `given` are the names that the notebook pushed to its ranks, which no script can know.
-    Errors: RanksError where the cell needs one of those, or where another file has that name.
+    Raises: RanksError where the cell needs one of those, or where another file has that name.
     """
     if path.exists() and not path.read_text(encoding="utf-8").startswith(MARK):
         raise RanksError(f"{path} isn't a script of %%ranks and stays. Choose another name.")

@@ -23,7 +23,7 @@ Message = dict[str, Any]
 class Line:
     """One end of a connection; any thread may send, one receives.
 
-    Errors: EOFError or OSError where the other end is gone.
+    Raises: EOFError or OSError where the other end is gone.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -110,7 +110,7 @@ def dial(address: str, patience_seconds: float = 30) -> Line:
     """A line to the notebook that listens at `address`; tries again while nobody answers.
 
     The notebook may be busy and greet later.
-    Errors: OSError where nobody answers in that time, AuthenticationError for a wrong key.
+    Raises: OSError where nobody answers in that time, AuthenticationError for a wrong key.
     """
     host, port, key = address.rsplit(":", 2)
     end = time.monotonic() + patience_seconds
