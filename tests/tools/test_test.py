@@ -50,7 +50,7 @@ def test_what_cannot_be_chosen_is_a_sentence():
 
 BROKEN = {
     "setup": "from course_utils import claim, compare_bars, start\nstart('06')",
-    "false-claim": "claim('two is more than three', 2 > 3)",
+    "false-claim": "claim('two-over-three', 'two is more than three', 2 > 3)",
     "wrong-output": "print(1 + 1)",
     "missing-figure": "compare_bars = print\ncompare_bars('a figure that nobody drew')",
     "deprecated-call": "import warnings\nwarnings.warn('old', DeprecationWarning)",
@@ -114,7 +114,8 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
     kept = json.loads((broken_course / "build" / "report.json").read_text())
     chapter = kept["chapters"][FORMATS]
-    assert kept["passed"] is False and chapter["claims_failed"] == ["two is more than three"]
+    assert kept["passed"] is False
+    assert chapter["claims_failed"] == {"two-over-three": "two is more than three"}
     named = "\n".join(chapter["failed"])
     assert "Cell 1: ClaimError: ✗ two is more than three" in named
     assert r"Cell 2: the stored output differs: '3\n' == '2\n'" in named
