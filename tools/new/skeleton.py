@@ -20,7 +20,7 @@ MINUTES = 10  # to read and run the skeleton, exercises not counted
 CELL = re.compile(r"^--- (markdown|code) ([\w-]+)\n", re.M)
 EXPERIMENTS = """\
  "$stem": {
-  "claims": {"version": 1, "columns": ["claim", "needs", "held"]},
+  "claims": {"version": 2, "columns": ["id", "claim", "needs", "held"]},
   "two_sums": {"version": 1, "columns": ["way", "seconds"]}
  }"""
 RECORDING_PLAN = """\

@@ -42,44 +42,43 @@ def write(root: Path, note: Path, change: Change, texts: dict[str, str]) -> None
         raise
 
 
-def take_back(root: Path, note: Path) -> list[str]:
-    """Undoes what `note` says: the paths of files that were removed or are as they were before.
+def take_back(root: Path, note: Path) -> dict[str, str | None]:
+    """Undoes what `note` says; the text that each file has again, None where it is removed.
 
-    Raises: NewError where a file has changed since, or where there is no note.
+    A file that was run, and has changed since, is left as it is.
+    Raises: NewError where work would be lost, or where there is no note.
     """
     if not note.exists():
         raise NewError(
-            f"Nothing is known of {note.stem} being made here ({note.relative_to(root)} is "
-            "missing), so nothing is removed. Git knows its files: git status, git clean."
+            f"Nothing is removed: that {note.stem} was made here isn't known, for want of "
+            f"{note.relative_to(root)}. Git knows the files: git status, git clean, git checkout."
         )
     change = Change(**json.loads(note.read_text(encoding="utf-8")))
     before, kept = _as_before(root, change)
     if kept:
         raise NewError(
-            f"Nothing is removed, because of work that would be lost: {', '.join(kept)}. "
-            "What is yours, keep elsewhere; delete the files, or take the changes back; then again."
+            f"Nothing is removed: somebody has worked on {', '.join(kept)}. Keep that work "
+            "elsewhere, take the changes back or delete the files; then again."
         )
     for path, text in before.items():
         _put_back(root, path, text)
     note.unlink()
     _remove_empty(note.parent, root)
-    return sorted(before)
+    return before
 
 
 def _as_before(root: Path, change: Change) -> tuple[dict[str, str | None], list[str]]:
-    """The text that each file had (None: there was no such file), and whose work would be lost."""
+    """The text that each file had (None: there was none), and what somebody has worked on."""
     before: dict[str, str | None] = dict.fromkeys(change.made)
-    kept = [p for p, known in change.made.items() if _digest(root / p) not in (known, None)]
-    for folder in {(root / path).parent for path in change.made} - _shared(root):
-        strangers = {p for p in folder.rglob("*") if p.is_file() and CACHE not in p.parts}
-        kept += sorted({p.relative_to(root).as_posix() for p in strangers} - set(change.made))
+    kept = [p for p, then in change.made.items() if _digest(root / p) not in (then, None)]
+    for folder in sorted({(root / path).parent for path in change.made} - _shared(root)):
+        there = {p for p in folder.rglob("*") if p.is_file() and CACHE not in p.parts}
+        kept += sorted({p.relative_to(root).as_posix() for p in there} - set(change.made))
     for path, added in change.added.items():
         text = _text(root / path) or ""
         before[path] = text.replace(added, "", 1)
         kept += [f"the chapter's lines in {path}"] * (text.count(added) != 1)
-    for path, (text, known) in change.run.items():
-        before[path] = text
-        kept += [path] * (_digest(root / path) != known)
+    before |= {p: text for p, (text, then) in change.run.items() if _digest(root / p) == then}
     return before, kept
 
 
