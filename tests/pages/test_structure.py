@@ -152,7 +152,7 @@ def test_links_lead_to_a_file_of_the_project(path):
                 assert (path.parent / target).resolve().exists(), target
 
 
-@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md"])
+@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md", "CONTRIBUTING.md"])
 def test_links_of_the_front_pages_lead_to_a_file_of_the_project(page):
     text = (files.ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#\s]+)", text):

@@ -25,7 +25,7 @@ EXPERIMENTS = """\
  }"""
 RECORDING_PLAN = """\
  "$stem": {
-  "page_seconds": 7,
+  "page_seconds": 8,
   "experiments": {
    "claims": {
     "worth": 1,
