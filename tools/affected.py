@@ -176,7 +176,7 @@ def _module(name: str, whole: bool = False) -> list[str]:
 def _files_called() -> dict[str, list[str]]:
     """Files that are named by their name alone: what a widget loads, what a page shows."""
     found: dict[str, list[str]] = {}
-    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh", ".": "md yml"}
+    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh txt", ".": "md yml"}
     for folder, kinds in kinds_in.items():
         for kind in kinds.split():
             for path in (ROOT / folder).glob(f"{'**/' if folder != '.' else ''}*.{kind}"):

@@ -26,6 +26,7 @@ def test_a_changed_room_reaches_its_chapter_and_no_other():
         ("tests/chapters/collectives/wrong_answers.py", "tests/pages/test_answers.py"),
         ("notebooks/02_async_execution.ipynb", "tests/pages/conditions/test_conditions.py"),
         ("README.md", "tests/install/test_install.py"),
+        ("tools/new/templates/page.txt", "tests/tools/test_new.py"),
     ],
 )
 def test_what_uses_a_file_in_whatever_way_is_reached(changed, reached):

@@ -37,8 +37,13 @@ RECORDING_PLAN = """\
    }
   }
  }"""
-README = "| [$number · $title](notebooks/$stem.ipynb) | … | 10 | … | … |\n"
-INSTRUCTORS = "| $number | 10 | … | … | … | … |\n"
+LISTS = {  # files that list the chapters in their order, and a chapter's entry there
+    "data/experiments.json": EXPERIMENTS,
+    "data/recording_plan.json": RECORDING_PLAN,
+    "README.md": "| [$number · $title](notebooks/$stem.ipynb) | … | $minutes | … | … |",
+    "INSTRUCTORS.md": "| $number | $minutes | … | … | … | … |",
+}
+ENTRY = re.compile(r'^(?: "|\| |\| \[)(\d\d)[ _].*\n', re.M)  # begins an entry, takes a table's row
 
 
 def files_of(stem: str, title: str) -> dict[str, str]:
@@ -58,27 +63,23 @@ def files_of(stem: str, title: str) -> dict[str, str]:
 
 def lines_of(root: Path, stem: str, title: str) -> Iterator[tuple[str, str, str]]:
     """(path, what is to be added, the file with it) of each file that lists the chapters."""
-    words = _words(stem, title)
-    for path, template, member, end in (
-        ("data/experiments.json", EXPERIMENTS, r'^ "(\d\d)_', "\n}\n"),
-        ("data/recording_plan.json", RECORDING_PLAN, r'^ "(\d\d)_', "\n}\n"),
-        ("README.md", README, r"^\| \[(\d\d) · ", "\n\n"),
-        ("INSTRUCTORS.md", INSTRUCTORS, r"^\| (\d\d) \| ", "\n\n"),
-    ):
+    for path, template in LISTS.items():
         text = (root / path).read_text(encoding="utf-8")
-        added = Template(template).substitute(words)
-        members = list(re.finditer(member, text, re.M))
-        later = next((m.start() for m in members if m[1] > stem[:2]), None)
+        entry = Template(template).substitute(_words(stem, title))
+        entries = list(ENTRY.finditer(text))
+        later = [one.start() for one in entries if one[1] > stem[:2]]
         if path.endswith(".json"):
-            added = f",\n{added}" if later is None else f"{added},\n"
-        if later is None:
-            later = text.index(end, members[-1].start()) + (0 if path.endswith(".json") else 1)
-        yield path, added, text[:later] + added + text[later:]
+            at, added = (later[0], f"{entry},\n") if later else (text.rindex("\n}"), f",\n{entry}")
+        else:
+            at, added = later[0] if later else entries[-1].end(), f"{entry}\n"
+        yield path, added, text[:at] + added + text[at:]
 
 
 def _words(stem: str, title: str) -> dict[str, str]:
     number, _, name = stem.partition("_")
-    return {"stem": stem, "number": number, "name": name, "title": title}
+    return {
+        "stem": stem, "number": number, "name": name, "title": title, "minutes": str(MINUTES),
+    }  # fmt: skip
 
 
 def _notebook(text: str) -> str:
