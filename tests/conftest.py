@@ -1,13 +1,30 @@
 """Fixtures that the tests share."""
 
 import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from course_utils.core import evidence, files, machine
 from course_utils.core import recording as keeping
+
+
+@cache
+def rooms_that_ask() -> list[ModuleType]:
+    """The modules of the library that take the machine's facts by name, imported."""
+    found = []
+    for path in sorted((files.ROOT / "course_utils").rglob("*.py")):
+        if re.search(r"(import|def) .*(this_machine|physical_cores)", path.read_text()):
+            name = ".".join(path.relative_to(files.ROOT).with_suffix("").parts)
+            with suppress(ModuleNotFoundError):  # torch, where it isn't needed
+                found.append(import_module(name))
+    return found
 
 
 @pytest.fixture
@@ -26,16 +43,7 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machi
             backends=("cpu",),
             hidden_gpus=None,
         )
-        for room in (
-            "machine",
-            "recording",
-            "recording_plan",
-            "claims",
-            "labelled",
-            "chapter",
-            "notebooks",
-        ):
-            module = __import__(f"course_utils.{room}", fromlist=["x"])
+        for module in rooms_that_ask():
             if hasattr(module, "this_machine"):
                 monkeypatch.setattr(module, "this_machine", lambda: made)
             if hasattr(module, "physical_cores"):
