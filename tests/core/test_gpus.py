@@ -65,7 +65,7 @@ def test_neighbours_differ_where_their_data_sheets_do(name, neighbour):
 )
 def test_a_neighbour_that_is_not_in_the_table_gives_none_and_a_sentence(name):
     assert gpu_specs(name) is None
-    assert name in explain_unknown(name) and "specs.py" in explain_unknown(name)
+    assert name in explain_unknown(name) and "core/gpus.py" in explain_unknown(name)
 
 
 def test_names_are_found_in_any_case_and_belong_to_one_gpu_each():
