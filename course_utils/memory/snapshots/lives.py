@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from course_utils.memory.allocator.rules import SMALLEST_BLOCK
 from course_utils.memory.snapshots.events import Trace
-from course_utils.memory.snapshots.rewind import ROUNDING, Start, rewind
+from course_utils.memory.snapshots.rewind import Start, rewind
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import who
 
@@ -88,7 +89,7 @@ class History:
     @cached_property
     def block_sizes(self) -> Array:
         """Bytes that each allocation takes: what was requested, rounded up to 512."""
-        return -(-self.allocations.size // ROUNDING) * ROUNDING
+        return -(-self.allocations.size // SMALLEST_BLOCK) * SMALLEST_BLOCK
 
     @cached_property
     def stacks(self) -> Array:
