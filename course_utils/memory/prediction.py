@@ -44,12 +44,12 @@ class Prediction:
 
     @property
     def peak_allocated(self) -> int:
-        """As torch.cuda.max_memory_allocated."""
+        """What torch.cuda.max_memory_allocated would say."""
         return self.outcome.peak_allocated
 
     @property
     def peak_reserved(self) -> int:
-        """As torch.cuda.max_memory_reserved."""
+        """What torch.cuda.max_memory_reserved would say."""
         return self.outcome.peak_reserved
 
     @property

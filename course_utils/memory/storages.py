@@ -1,5 +1,7 @@
 """Blocks of memory with their lifetimes, and what is alive at a moment, by kind."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -55,3 +57,24 @@ class Moment:
     @property
     def total(self) -> int:
         return sum(self.n_bytes.values())
+
+
+def moments_of(storages: Sequence[Storage]) -> Iterator[Moment]:
+    """The live bytes by kind before the first event and after each, in order."""
+    live = Counter(dict.fromkeys(KINDS, 0))
+    events: dict[int, tuple[Storage, int]] = {}
+    for storage in storages:
+        if storage.born:
+            events[storage.born] = storage, storage.n_bytes
+        else:
+            live[storage.kind or "temporary"] += storage.n_bytes
+        if storage.died:
+            events[storage.died] = storage, -storage.n_bytes
+    yield Moment(0, "before", "", dict(live))
+    phase = "before"
+    for index in sorted(events):
+        storage, n_bytes = events[index]
+        live[storage.kind or "temporary"] += n_bytes
+        if n_bytes > 0:
+            phase = storage.phase
+        yield Moment(index, phase, storage.op, dict(live))

@@ -28,7 +28,7 @@ class Settings:
 
     @classmethod
     def of_snapshot(cls, recorded: Mapping[str, Any]) -> "Settings":
-        """From `allocator_settings` of a snapshot; torch's own where a file has none or nonsense.
+        """Reads `allocator_settings` of a snapshot; torch's own where it has none, or nonsense.
 
         What torch leaves out of the numbers is in the text of PYTORCH_CUDA_ALLOC_CONF.
         """
@@ -56,7 +56,7 @@ class Settings:
         )
 
     def recorded(self) -> dict[str, Any]:
-        """As `allocator_settings` of a snapshot; what torch leaves out of it is in the text."""
+        """The settings as a snapshot has them: `of_snapshot` turned round."""
         limited = self.max_split_size < math.inf
         text = f"max_non_split_rounding_mb:{self.max_non_split_rounding // MiB}"
         divisions = self.roundup_power2_divisions
@@ -70,7 +70,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> "Settings":
-        """From what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
+        """Reads what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
 
         Raises: ValueError, with what is known, for another option or a value out of range.
         """

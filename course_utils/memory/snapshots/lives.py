@@ -150,7 +150,9 @@ def _lives(
 def _paired(
     address: Array, size: Array, event: Array, gone: Array, gone_at: Array, events: int
 ) -> Lives:
-    """Each beginning with what next happens at its address, an end or (a lost one) a beginning."""
+    """The lives that begin at `event`: each ends with the next end at its address or, where that
+    event is lost, with the next beginning there.
+    """
     places = np.concatenate([event, gone_at])
     where = np.concatenate([address, gone])
     order = np.lexsort((places, where))

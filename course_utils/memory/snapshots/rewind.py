@@ -58,7 +58,10 @@ class Start:
 
 
 def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
-    """The state of a device's allocator at the beginning of its trace. Raises: ValueError."""
+    """The state of a device's allocator at the beginning of its trace.
+
+    Raises: ValueError where it isn't clear which device is meant.
+    """
     number = snapshot.the_device(device)
     trace, segments = snapshot.trace(number), snapshot.segments(number)
     ranges = _Ranges(trace, segments)
@@ -105,7 +108,7 @@ class _Blocks:
         return True
 
     def _learn_size(self, before: int, address: int) -> None:
-        """A new block begins where the free bytes do, so where the live block before it ends."""
+        """Sizes the live block `before`: the one allocated after it begins where it ends."""
         if before not in self.sizes and type(self.live[before]) is int:
             whole = self.ranges.at(before)
             if whole and address < whole.end:
