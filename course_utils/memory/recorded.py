@@ -61,7 +61,7 @@ def allocator_for(settings: Settings, driver: Driver) -> TunedAllocator:
 
 
 class _RecordedDriver(Driver):
-    """Puts the next segment, or range of addresses, where the recorded one lay."""
+    """Puts a new segment, or address range, at the `recorded` address while there is one."""
 
     recorded: int | None = None
 
@@ -70,14 +70,14 @@ class _RecordedDriver(Driver):
 
 
 def is_repeated(snapshot: Snapshot) -> bool:
-    """Whether our allocator, given what was asked, answers with the recorded addresses and asks
-    the driver for the recorded segments.
+    """Whether our allocator, given what was asked, decides all as recorded, addresses included.
 
-    Raises: ValueError where the trace begins in the middle, so that some requests are missing.
+    It is given each request, each free, and when cached memory went back; each segment lies where
+    it lay. Raises: ValueError where the trace begins in the middle: some requests are missing.
     """
     trace = recorded_trace(snapshot)
     if trace.start.partial:
-        raise ValueError(f"{trace.title}: record it from an empty allocator. {trace.start}")
+        raise ValueError(f"{trace.title}: record from an empty allocator. {trace.start}")
     driver = _RecordedDriver()
     allocator = allocator_for(trace.settings, driver)
     blocks: dict[int, Block] = {}

@@ -46,6 +46,7 @@ def test_every_decision_size_and_address_of_a_real_trace_is_found(file):
     assert found.segment_allocs == (actions["segment_alloc"],) * 3
     assert found.segment_frees == (actions["segment_free"],) * 3
     assert found.odd == 0 and not found.unknown
+    assert recorded_trace(snapshot).start.partial or is_repeated(snapshot)
 
 
 @needs_files

@@ -63,8 +63,8 @@ def allocation_rows(
 ) -> list[dict[str, str]]:
     """Rows of a table of the `largest` allocations of a trace, or of the largest `never freed`.
 
-    The latter may leak, or live on with good reason; what was there before the trace
-    is not among them. Raises: ValueError for another word.
+    What was never freed may leak, or live on with good reason; what was there before the trace is
+    not among it. Raises: ValueError for another word.
     """
     lives = history.allocations
     kept = (lives.death >= history.moments) & (lives.event >= 0)
