@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
+
+from course_utils.memory.snapshots.stacks import Frame
 
 KINDS = (
     "parameter",
@@ -18,21 +19,14 @@ KINDS = (
 )
 
 
-class Frame(NamedTuple):
-    """A line of Python that was running: function, file (its last two parts), line number."""
-
-    name: str
-    filename: str
-    line: int
-
-
 @dataclass(eq=False, slots=True)
 class Storage:
     """One block of memory, from the event that made it to the one that freed it.
 
     `born` and `died` count events; 0 is "before the count began", `died` None "still alive".
     `phase` is "before", "forward", "backward" or "step"; `op` the operator that made it; `frames`
-    the Python frames that called it, innermost first, where the count keeps them.
+    the Python frames that called it, innermost first, where the count keeps them; of a file's path
+    they have the last two parts.
     """
 
     n_bytes: int

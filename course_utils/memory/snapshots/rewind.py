@@ -155,9 +155,9 @@ class _Blocks:
         state = "active_pending_free" if address in self.pending else "active_allocated"
         known = self.live[address]
         if isinstance(known, Block):
-            return known._replace(size=min(known.size, room), state=state)
+            return known._replace(state=state)
         size = self.sizes.get(address) or self._size(known, room, whole)
-        return Block(address, min(size, room), known, state)
+        return Block(address, size, known, state)
 
     def _size(self, requested: int, room: int, whole: Segment) -> int:
         """What the allocator's rules cut for a request from `room`, the bytes to the next block."""

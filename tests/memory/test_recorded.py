@@ -7,10 +7,16 @@ from collections import Counter
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.broken_rules import FirstFit, NoCoalescing
+from course_utils.chapters.memory_snapshots.broken_rules import (
+    FirstFit,
+    NoCoalescing,
+    NoLargeBuffer,
+    WorstFit,
+)
 from course_utils.core import files
 from course_utils.memory.allocator.rules import MiB, OutOfMemory
 from course_utils.memory.recorded import is_repeated, recorded_trace
+from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
 from tests.support.random_program import recorded_run
 from tests.support.replay import RecordedDriver, replay
@@ -74,6 +80,15 @@ def test_a_page_can_tell_that_a_run_from_an_empty_allocator_is_repeated(text, tm
     recorder.keep = 200
     with pytest.raises(ValueError, match=r"from an empty allocator.*begins in the middle"):
         is_repeated(seen(recorder, tmp_path))
+
+
+def test_another_allocators_run_is_not_repeated(tmp_path):
+    for rule in (NoLargeBuffer, WorstFit):
+        recorder = Recorder(rule())
+        for size in (4 * MiB, 30 * MiB, 12 * MiB):
+            recorder.free(recorder.malloc(size))
+        recorder.malloc(12 * MiB)
+        assert not is_repeated(seen(recorder, tmp_path))
 
 
 @needs_files
