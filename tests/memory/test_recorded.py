@@ -82,13 +82,14 @@ def test_a_page_can_tell_that_a_run_from_an_empty_allocator_is_repeated(text, tm
         is_repeated(seen(recorder, tmp_path))
 
 
-def test_another_allocators_run_is_not_repeated(tmp_path):
-    for rule in (NoLargeBuffer, WorstFit):
-        recorder = Recorder(rule())
-        for size in (4 * MiB, 30 * MiB, 12 * MiB):
-            recorder.free(recorder.malloc(size))
-        recorder.malloc(12 * MiB)
-        assert not is_repeated(seen(recorder, tmp_path))
+@pytest.mark.parametrize(
+    "rule, mebibytes", [(NoLargeBuffer, (4,)), (WorstFit, (4, 30, 12))], ids=["driver", "address"]
+)
+def test_another_allocators_run_is_not_repeated(rule, mebibytes, tmp_path):
+    recorder = Recorder(rule())
+    for size in mebibytes:
+        recorder.free(recorder.malloc(size * MiB))
+    assert not is_repeated(seen(recorder, tmp_path))
 
 
 @needs_files
@@ -212,16 +213,23 @@ def test_a_file_without_pools_takes_them_from_its_segments(tmp_path):
     assert found.same > 0.95 * found.requests
 
 
+def test_a_file_without_settings_shows_that_its_allocator_maps_pages(tmp_path):
+    raw = recorded_run(4, "expandable_segments:True", steps=300, capacity=2**40).snapshot()
+    del raw["allocator_settings"]
+    assert is_repeated(read(raw, tmp_path))
+
+
 def event(action, addr, size):
     return {"action": action, "addr": addr, "size": size, "stream": 0}
 
 
-def test_unknown_and_contradicting_events_are_counted_and_cost_nothing_else(tmp_path):
+def test_unknown_empty_and_contradicting_events_cost_nothing_else(tmp_path):
     events = [
         event("segment_alloc", 2**30, 20 * MiB),
         event("alloc", 2**30, 5_000_000),
         event("user_defined", 1, 2),
         event("free_completed", 77, 512),
+        event("alloc", 2**31, 0),
         event("alloc", 2**30, 6_000_000),
         event("free", 2**30, 6_000_000),
     ]

@@ -1,6 +1,7 @@
 """A recorded program run again: with other settings, with broken rules, on a smaller device."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcom
 from course_utils.chapters.memory_snapshots.broken_rules import BROKEN
 from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.core import files
-from course_utils.memory.allocator.rules import MiB
+from course_utils.memory.allocator.rules import CachingAllocator, MiB
 from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.recorded import recorded_trace
+from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import Program, Step, program_of, run
 from tests.support.replay import replay
@@ -46,6 +48,20 @@ def test_a_trace_from_the_middle_brings_in_what_was_there():
     held = sum(step.size for step in program.steps[: program.before])
     assert found.allocated[program.before - 1] == held
     assert found.peak_reserved >= found.peak_allocated == replay(trace).peak_allocated
+
+
+def test_a_program_gives_cached_memory_back_where_the_recorded_one_did(tmp_path):
+    recorder = Recorder(CachingAllocator())
+    for size in (30 * MiB, 12 * MiB):
+        recorder.free(recorder.malloc(size))
+    recorder.empty_cache()
+    recorder.malloc(500)
+    file = tmp_path / "made.pickle"
+    file.write_bytes(pickle.dumps(recorder.snapshot()))
+    program = program_of(recorded_trace(load(file)))
+    actions = [step.action for step in program.steps]
+    assert actions == ["alloc", "free", "alloc", "free", "empty_cache", "alloc"]
+    assert run(program).reserved[-1] == 2 * MiB
 
 
 def test_curves_have_a_point_for_every_step_and_count_in_bytes():
