@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 def predicted(path: Path = FILE, **where: Any) -> list[Row]:
-    """The kept rows whose columns have these values; bytes in the columns that say so.
+    """The kept rows whose columns have the values of `where`; names of columns in bytes say so.
 
     `model`, `precision`, `batch`, `accumulate`, `checkpointing` and `optimizer` are those of
     `training_steps.TrainingStep`, `capability` is the GPU's compute capability as [major, minor],
