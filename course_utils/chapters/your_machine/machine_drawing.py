@@ -61,19 +61,17 @@ def sketch(box: Box) -> Sketch:
 
 
 def _caches(box: Box) -> tuple[tuple[str, float], ...]:
-    """A bar a cache that holds data: each doubling of all its bytes makes it a step wider."""
-    holding = [c for c in box.caches if c.kind != "Instruction"]
-    most = max((c.count * c.n_bytes for c in holding), default=1)
-    shares = [1 - 0.04 * math.log2(most / (c.count * c.n_bytes)) for c in holding]
-    words = [f"L{c.level}: {c.count} × {amount(c.n_bytes, 1024)}" for c in holding]
+    """A bar a cache: each doubling of all its bytes makes it a step wider."""
+    most = max((c.count * c.n_bytes for c in box.caches), default=1)
+    shares = [1 - 0.04 * math.log2(most / (c.count * c.n_bytes)) for c in box.caches]
+    words = [f"L{c.level}: {c.count} × {amount(c.n_bytes, 1024)}" for c in box.caches]
     return tuple(zip(words, shares, strict=True)) or (("caches: this system doesn't tell", 1.0),)
 
 
 def _memory(box: Box) -> Branch:
-    size = amount(box.memory_bytes) if box.memory_bytes else NOT_TOLD
-    limited = box.limit_bytes and box.memory_bytes and box.limit_bytes < box.memory_bytes
+    limited = box.limit_bytes and box.limit_bytes < box.memory_bytes
     limit = f", {amount(box.limit_bytes or 0)} for this container" if limited else ""
-    return Branch(f"memory: {size}{limit}", "section 3\nmeasures it")
+    return Branch(f"memory: {amount(box.memory_bytes)}{limit}", "section 3\nmeasures it")
 
 
 def _disks(box: Box) -> list[Branch]:

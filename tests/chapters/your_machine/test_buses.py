@@ -1,13 +1,17 @@
 """Disks, networks and the links of GPUs, as made-up folders and NVIDIA's driver tell them."""
 
-import pytest
+from types import SimpleNamespace
 
+import pytest
+import torch
+
+from course_utils.chapters.your_machine import buses
 from course_utils.chapters.your_machine.buses import (
     Disk,
     Network,
     disks,
+    gpu_links,
     networks,
-    pcie_gb_per_s,
     read_nvlinks,
     read_pcie,
 )
@@ -55,36 +59,39 @@ def test_networks_that_are_up_tell_their_speed_or_dont(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "gt_per_s, lanes, gb_per_s",
-    [
-        (2.5, 16, 4.0),
-        (5, 16, 8.0),
-        (8, 16, 15.754),
-        (16, 16, 31.508),
-        (32, 16, 63.015),
-        (64, 16, 128),
-    ],
+    "generation, gb_per_s",
+    [(1, 4.0), (2, 8.0), (3, 15.754), (4, 31.508), (5, 63.015), (6, 128)],
 )
-def test_a_pcie_link_carries_what_the_tables_say(gt_per_s, lanes, gb_per_s):
-    assert pcie_gb_per_s(gt_per_s, lanes) == pytest.approx(gb_per_s, abs=0.001)
+def test_a_pcie_link_carries_what_the_tables_say(generation, gb_per_s):
+    found = read_pcie([f"GPU-a, {generation}, 16"])
+    assert found == {"GPU-a": (f"PCIe {generation} x16", pytest.approx(gb_per_s, abs=0.001))}
 
 
-def test_a_gpus_widest_pcie_link_is_read_at_its_address(tmp_path):
-    at = "sys/bus/pci/devices/0000:1a:00.0"
-    write(tmp_path, {f"{at}/max_link_speed": "32.0 GT/s PCIe", f"{at}/max_link_width": 16})
-    assert read_pcie(tmp_path, [0, 0x1A, 0]) == ("PCIe 5 x16", pytest.approx(63.015, abs=0.001))
-    assert read_pcie(tmp_path, [0, 0x1B, 0]) == (None, None)
-    assert read_pcie(tmp_path, [None, 0x1A, 0]) == (None, None)
-    write(tmp_path, {f"{at}/max_link_speed": "Unknown", f"{at}/max_link_width": 255})
-    assert read_pcie(tmp_path, [0, 0x1A, 0]) == (None, None)
+@pytest.mark.parametrize("line", ["GPU-a, [N/A], 16", "GPU-a, 5, [N/A]", "No devices were found"])
+def test_a_pcie_link_that_the_driver_doesnt_tell_is_left_out(line):
+    assert read_pcie([line]) == {}
+
+
+def status(uuid, *links):
+    """What `nvidia-smi nvlink --status` says of one GPU."""
+    return [
+        f"GPU 0: NVIDIA H200 (UUID: {uuid})",
+        *(f"\t Link {n}: {s}" for n, s in enumerate(links)),
+    ]
 
 
 def test_nvlinks_of_a_gpu_are_added():
-    said = "\n".join(
-        f"GPU {gpu}: NVIDIA H200 (UUID: GPU-x)\n"
-        + "\n".join(f"\t Link {link}: 26.562 GB/s" for link in range(18))
-        for gpu in range(2)
-    )
-    assert read_nvlinks(said) == pytest.approx({0: 478.116, 1: 478.116})
-    assert read_nvlinks("") == {}
-    assert read_nvlinks("GPU 0: NVIDIA H200\n\t Link 0: <inactive>\n") == {}
+    lines = status("GPU-a", *["26.562 GB/s"] * 18) + status("GPU-b", "25 GB/s", "<inactive>")
+    assert read_nvlinks(lines) == pytest.approx({"GPU-a": 478.116, "GPU-b": 25.0})
+    assert read_nvlinks([]) == read_nvlinks(status("GPU-a", "<inactive>")) == {}
+
+
+def test_links_are_those_of_the_gpus_that_torch_sees_in_its_order(monkeypatch):
+    """CUDA_VISIBLE_DEVICES=1: torch's GPU 0 is the driver's second, which has other links."""
+    seen = SimpleNamespace(name="NVIDIA L4", total_memory=24 * 10**9, uuid="b")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: seen)
+    monkeypatch.setattr(buses, "query_gpus", lambda _: ["GPU-a, 5, 16", "GPU-b, 4, 8"])
+    monkeypatch.setattr(buses, "nvidia_smi", lambda *_: status("GPU-a", "25 GB/s"))
+    (link,) = gpu_links()
+    assert (link.name, link.pcie, link.nvlink_gb_per_s) == ("NVIDIA L4", "PCIe 4 x8", None)

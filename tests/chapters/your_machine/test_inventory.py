@@ -3,10 +3,7 @@
 import pytest
 
 from course_utils.chapters.your_machine.inventory import Cache, look, numbers
-from course_utils.chapters.your_machine.machine_drawing import (
-    draw_box,
-    sketch,
-)
+from course_utils.chapters.your_machine.machine_drawing import draw_box, sketch
 
 KIB, MIB = 2**10, 2**20
 
@@ -22,7 +19,7 @@ def cpu(number, core=None, package=0, siblings=None, **more):
     """The files of one processor; `more` are further files below its folder."""
     at = f"sys/devices/system/cpu/cpu{number}"
     core = number if core is None else core
-    topology = {"core_id": core, "physical_package_id": package, "core_cpus_list": siblings}
+    topology = {"core_id": core, "physical_package_id": package, "thread_siblings_list": siblings}
     told = {f"{at}/topology/{name}": text for name, text in topology.items() if text is not None}
     return told | {f"{at}/{name}": text for name, text in more.items()}
 
@@ -42,7 +39,7 @@ def server(root):
         write(root, cache(n, 0, 1, "Data", "32K", pair))
         write(root, cache(n, 1, 1, "Instruction", "32K", pair))
         write(root, cache(n, 2, 2, "Unified", "1024K", pair))
-        write(root, cache(n, 3, 3, "Unified", "32M", package_cpus))
+        write(root, cache(n, 3, 3, "Unified", "32768K", package_cpus))
 
 
 def test_sockets_cores_threads_and_caches_of_a_server_are_counted_once(tmp_path):
@@ -50,12 +47,10 @@ def test_sockets_cores_threads_and_caches_of_a_server_are_counted_once(tmp_path)
     box = look(tmp_path)
     assert (box.sockets, box.cores, box.threads) == (2, {"cores": 4}, 8)
     assert box.caches == (
-        Cache(1, "Data", 32 * KIB, 4, 2),
-        Cache(1, "Instruction", 32 * KIB, 4, 2),
-        Cache(2, "Unified", MIB, 4, 2),
-        Cache(3, "Unified", 32 * MIB, 2, 4),
+        Cache(1, 32 * KIB, count=4),
+        Cache(2, MIB, count=4),
+        Cache(3, 32 * MIB, count=2),
     )
-    assert box.largest_cache == 32 * MIB
     assert box.data_caches() == {32 * KIB: "L1", MIB: "L2", 32 * MIB: "L3"}
 
 
@@ -76,7 +71,7 @@ def test_a_hybrids_two_kinds_of_core_are_told_apart(tmp_path):
     write(tmp_path, {"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"})
     box = look(tmp_path)
     assert box.cores == {"performance cores": 2, "efficiency cores": 4}
-    assert box.caches == (Cache(2, "Unified", 2 * MIB, 2, 2), Cache(2, "Unified", 4 * MIB, 1, 4))
+    assert box.caches == (Cache(2, 2 * MIB, count=2), Cache(2, 4 * MIB, count=1))
 
 
 def test_an_arm_board_tells_capacities_and_neither_sockets_nor_sizes(tmp_path):
@@ -87,13 +82,6 @@ def test_an_arm_board_tells_capacities_and_neither_sockets_nor_sizes(tmp_path):
     box = look(tmp_path)
     assert (box.sockets, box.threads, box.caches) == (None, 8, ())
     assert box.cores == {"capacity 446 cores": 6, "capacity 1024 cores": 2}
-
-
-def test_before_linux_5_3_siblings_have_another_name(tmp_path):
-    for n in range(2):
-        at = f"sys/devices/system/cpu/cpu{n}/topology"
-        write(tmp_path, {f"{at}/thread_siblings_list": "0-1"})
-    assert look(tmp_path).cores == {"cores": 1}
 
 
 def test_a_containers_share_is_told(tmp_path):
@@ -114,7 +102,7 @@ def test_broken_files_are_taken_as_not_told(tmp_path, text):
 def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path):
     box = look(tmp_path)
     assert (box.sockets, box.cores, box.caches, box.disks, box.networks) == (None, {}, (), (), ())
-    assert box.threads >= 1 and box.largest_cache is None and box.data_caches() == {}
+    assert box.threads >= 1 and box.data_caches() == {}
     shown = sketch(box)
     assert shown.caches == (("caches: this system doesn't tell", 1.0),)
     assert "cores not told" in shown.processor

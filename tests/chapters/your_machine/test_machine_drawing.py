@@ -1,10 +1,10 @@
 """A machine as a diagram: what its parts are called, and which links it shows."""
 
+from dataclasses import replace
+
 import pytest
 
-from course_utils.chapters.your_machine.buses import (
-    GPULink,
-)
+from course_utils.chapters.your_machine.buses import GPULink
 from course_utils.chapters.your_machine.inventory import look
 from course_utils.chapters.your_machine.machine_drawing import (
     amount,
@@ -18,12 +18,8 @@ KIB, MIB = 2**10, 2**20
 
 
 def test_a_machine_with_gpus_shows_their_links():
-    box = look().__class__(
-        **{
-            **vars(look()),
-            "gpus": (GPULink("NVIDIA H200", 141 * 10**9, "PCIe 5 x16", 63.0, 478.1),) * 8,
-        }
-    )
+    gpu = GPULink("NVIDIA H200", 141 * 10**9, "PCIe 5 x16", 63.0, 478.1)
+    box = replace(look(), gpus=(gpu,) * 8)
     branch = sketch(box).branches[-1]
     assert (branch.part, branch.squares) == ("8 × H200, 141 GB", 8)
     assert branch.way == "PCIe 5 x16\n63 GB/s" and branch.between == "NVLink, 478 GB/s each"
