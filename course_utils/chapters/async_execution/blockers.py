@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -35,11 +36,7 @@ NUMBERS = (bool, int, float, complex)
 SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
          "_local_scalar_dense": "item"}  # fmt: skip
 SHOWN |= dict.fromkeys(ASKS_HOW_IT_WENT, "linalg asks whether it went well")
-EXPLICIT = (
-    "torch.cuda.synchronize",
-    "torch.cuda.Stream.synchronize",
-    "torch.cuda.Event.synchronize",
-)
+EXPLICIT = ("cuda.synchronize", "cuda.Stream.synchronize", "cuda.Event.synchronize")
 _OURS = (str(Path(torch.__file__).parent), __file__, str(Path(warnings.__file__)))
 
 _one_at_a_time = threading.RLock()  # waits are watched by patching torch.cuda, which all share
@@ -111,12 +108,16 @@ class _Found:
             self.inside = False
 
 
-class _Functions(TorchFunctionMode):
-    """Sees calls as Python makes them, so also `.cpu()` and `.numpy()` of a tensor on the CPU."""
+class _Watcher:
+    """What both watchers have: where to note what they see."""
 
     def __init__(self, found: _Found) -> None:
         super().__init__()
         self.found = found
+
+
+class _Functions(_Watcher, TorchFunctionMode):
+    """Sees calls as Python makes them, so also `.cpu()` and `.numpy()` of a tensor on the CPU."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -130,12 +131,8 @@ class _Functions(TorchFunctionMode):
             self.found.hushed = before
 
 
-class _Operators(TorchDispatchMode):
+class _Operators(_Watcher, TorchDispatchMode):
     """Sees the operators below: those that other functions call on the way."""
-
-    def __init__(self, found: _Found) -> None:
-        super().__init__()
-        self.found = found
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -197,21 +194,14 @@ def _explicit_waits(found: _Found) -> Iterator[None]:
     """Waits that name themselves; torch's sync debug mode doesn't see them."""
     with ExitStack() as stack:
         for name in EXPLICIT:
-            original = _resolve(name)
+            original = attrgetter(name)(torch)
 
             def watched(*args: Any, _do: Any = original, **kwargs: Any) -> Any:
                 with found.call("synchronize"):
                     return _do(*args, **kwargs) if torch.cuda.is_available() else None
 
-            stack.enter_context(mock.patch(name, watched))
+            stack.enter_context(mock.patch(f"torch.{name}", watched))
         yield
-
-
-def _resolve(name: str) -> Any:
-    found: Any = torch
-    for part in name.split(".")[1:]:
-        found = getattr(found, part)
-    return found
 
 
 @contextmanager

@@ -44,20 +44,21 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as pe
 """
 
 
-def chain(n_bytes: int) -> "array.array[int]":
-    """A table of 8-byte numbers, each the place of the next: one ring through all of them.
+def ring(n_bytes: int, stride: int, device: "torch.device | str" = "cpu") -> "torch.Tensor":
+    """A table of 8-byte numbers: one in each `stride` is the place of the next, the others are 0.
 
     next = (1664525 · place + 12345) mod n has the full period (Hull and Dobell 1962), and its
     steps are foreseen by no prefetcher.
-    Raises: ValueError unless `n_bytes` is a power of two, 64 or more.
+    Raises: ValueError unless `n_bytes` is a power of two, with room for eight places or more.
     """
     import torch
 
-    n = n_bytes // 8
-    if n < 8 or 8 * n != n_bytes or n & (n - 1):
-        raise ValueError(f"a chain wants a power of two of bytes, 64 or more, not {n_bytes}")
-    following = (torch.arange(n) * 1_664_525 + 12_345) & (n - 1)
-    return array.array("q", following.numpy().tobytes())
+    n, least = n_bytes // (8 * stride), 64 * stride
+    if n_bytes < least or n_bytes & (n_bytes - 1):
+        raise ValueError(f"a chain wants a power of two of bytes, {least:,} or more: {n_bytes}")
+    table = torch.zeros(n, stride, dtype=torch.int64, device=device)
+    table[:, 0] = stride * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
+    return table.flatten()
 
 
 def chain_step(n_bytes: int) -> Measurement:
@@ -66,7 +67,7 @@ def chain_step(n_bytes: int) -> Measurement:
     The step is one of a Python loop, whose own time is in it. Each repetition goes on where the
     last one ended, so that it meets places which no cache has seen lately.
     """
-    table, place = chain(n_bytes), 0
+    table, place = array.array("q", ring(n_bytes, 1).numpy().tobytes()), 0
 
     def follow() -> None:
         nonlocal place
@@ -87,7 +88,7 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
     """
     import torch
 
-    table = line_chain(n_bytes, torch.device("cuda"))
+    table = ring(n_bytes, LINE, "cuda")
     address, key = torch.tensor([[table.data_ptr()], [KEY]], device="cuda")
     place = torch.zeros_like(address)
     chase = torch.cuda.jiterator._create_jit_fn(CHASE)
@@ -104,21 +105,6 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
         return None
     table.sum()
     return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)
-
-
-def line_chain(n_bytes: int, device: "torch.device") -> "torch.Tensor":
-    """A table like `chain`'s, but with one place in each line of a GPU's cache; 0 elsewhere.
-
-    Raises: ValueError unless `n_bytes` is a power of two, 1,024 or more.
-    """
-    import torch
-
-    n = n_bytes // (8 * LINE)
-    if n < 8 or 8 * LINE * n != n_bytes or n & (n - 1):
-        raise ValueError(f"such a chain wants a power of two of bytes, 1,024 or more: {n_bytes}")
-    table = torch.zeros(n, LINE, dtype=torch.int64, device=device)
-    table[:, 0] = LINE * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
-    return table.flatten()
 
 
 def loopback_message() -> Measurement | None:

@@ -20,8 +20,8 @@ def roofline_point(
 ) -> Controls:
     """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
 
-    Raises: LookupError for a GPU whose rates aren't known; ValueError for a dtype that it has no
-    unit for.
+    Raises: LookupError for a GPU that data/gpus.toml lacks, ValueError for a dtype it has no unit
+    for.
     """
     found = gpu_specs(gpu)
     if found is None:

@@ -7,11 +7,10 @@ from course_utils.chapters.your_machine import latency_trials
 from course_utils.chapters.your_machine.latency_trials import (
     CHASE,
     LINE,
-    chain,
     disk_reads,
     gpu_chain_step,
-    line_chain,
     loopback_message,
+    ring,
 )
 from course_utils.core.measurement import Measurement
 
@@ -21,24 +20,14 @@ def test_a_measurement_of_many_things_is_that_of_one_times_their_number():
     assert many.per(4) == Measurement((1e-6, 2e-6), 3, 0.1, "host")
 
 
+@pytest.mark.parametrize("stride", [1, LINE])
 @pytest.mark.parametrize("n", [8, 64, 4096])
-def test_a_chain_comes_back_after_it_has_been_everywhere(n):
-    table, place, seen = chain(8 * n), 0, set()
+def test_a_chain_goes_from_line_to_line_and_comes_back_after_it_has_been_everywhere(n, stride):
+    table, place, seen = ring(8 * stride * n, stride).tolist(), 0, set()
     for _ in range(n):
         seen.add(place)
         place = table[place]
-    assert place == 0 and len(seen) == n
-
-
-@pytest.mark.parametrize("n", [8, 4096])
-def test_a_gpus_chain_goes_from_line_to_line_and_comes_back_after_all_of_them(n):
-    table, place, seen = line_chain(128 * n, torch.device("cpu")).tolist(), 0, set()
-    for _ in range(n):
-        seen.add(place // LINE)
-        place = table[place]
-    assert place == 0 and len(seen) == n
-    with pytest.raises(ValueError, match="power of two of bytes"):
-        line_chain(128 * n + 8, torch.device("cpu"))
+    assert place == 0 and seen == set(range(0, stride * n, stride))
 
 
 def test_the_gpus_chase_is_a_function_that_torch_can_read():
@@ -53,10 +42,10 @@ def test_a_gpus_chain_is_slower_through_its_memory_than_through_its_first_cache(
     assert 5e-9 < near.median < apart.median < 5e-6
 
 
-@pytest.mark.parametrize("size", [0, 32, 100, 96])
-def test_a_chain_of_another_size_is_refused(size):
+@pytest.mark.parametrize("stride, size", [(1, 0), (1, 32), (1, 100), (1, 96), (LINE, 512)])
+def test_a_chain_of_another_size_is_refused(stride, size):
     with pytest.raises(ValueError, match="power of two of bytes"):
-        chain(size)
+        ring(size, stride)
 
 
 def test_a_message_takes_some_time_and_its_process_is_gone_afterwards(monkeypatch):
