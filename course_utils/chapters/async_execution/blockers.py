@@ -6,6 +6,7 @@ values. On a GPU, torch.cuda.set_sync_debug_mode("warn") sees the waits that rea
 misses torch.cuda.synchronize and waits on events, which the first watcher sees.
 """
 
+import contextlib
 import linecache
 import sys
 import threading
@@ -37,7 +38,12 @@ SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
          "_local_scalar_dense": "item"}  # fmt: skip
 SHOWN |= dict.fromkeys(ASKS_HOW_IT_WENT, "linalg asks whether it went well")
 EXPLICIT = ("cuda.synchronize", "cuda.Stream.synchronize", "cuda.Event.synchronize")
-_OURS = (str(Path(torch.__file__).parent), __file__, str(Path(warnings.__file__)))
+_NOT_THE_CALLERS = (
+    str(Path(torch.__file__).parent),
+    __file__,
+    str(warnings.__file__),
+    str(contextlib.__file__),
+)
 
 _one_at_a_time = threading.RLock()  # waits are watched by patching torch.cuda, which all share
 _OPTIMIZERS = str(Path(torch.optim.__file__).parent)
@@ -239,12 +245,11 @@ def _caller() -> FrameType | None:
     None where an optimizer asks: its step counters live on the host, so reading one never waits.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code.co_filename):
-        if frame.f_code.co_filename.startswith(_OPTIMIZERS):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_OPTIMIZERS):
             return None
+        if not file.startswith(_NOT_THE_CALLERS):
+            return frame
         frame = frame.f_back
-    return frame
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS) or filename.endswith("contextlib.py")
+    return None

@@ -58,10 +58,9 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     """A grid of ranks and chunks after `step` steps; arrows show what is sent next."""
     from matplotlib.patches import Rectangle
 
-    n, phase = len(moments[0]), "reduce_scatter" if step < len(moments[0]) - 1 else "all_gather"
-    if step == 2 * (n - 1):
-        phase = "done"
-    figure = new_figure(f"Step {step} of {2 * (n - 1)} · {phase}", 0.9 + 0.62 * n)
+    n, last = len(moments[0]), len(moments) - 1
+    phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
+    figure = new_figure(f"Step {step} of {last} · {phase}", 0.9 + 0.62 * n)
     axes = figure.subplots()
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
@@ -72,7 +71,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
             corner = (place + 0.03, -rank - 0.93)
             axes.add_patch(Rectangle(corner, 0.94, 0.86, facecolor=colour, edgecolor="#999999"))
             axes.text(place + 0.5, -rank - 0.42, f"{value:0{n}d}", ha="center", va="center")
-            if step < 2 * (n - 1) and place == _sent(n, rank, step):
+            if step < last and place == _sent(n, rank, step):
                 note = f"↓ to rank {(rank + 1) % n}"
                 axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
                           color=INK)  # fmt: skip

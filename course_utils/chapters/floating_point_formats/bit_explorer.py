@@ -149,16 +149,13 @@ def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]
     if not all(map(math.isfinite, (low, value, high))):
         return []
     start, width = Fraction(low), Fraction(high) - Fraction(low)
-    marks = [(Fraction(low), "number"), (Fraction(value), "here"), (Fraction(high), "number")]
+    values = ((low, "number"), (value, "here"), (high, "number"))
+    marks = [(Fraction(x), kind, f"{x:.9g}") for x, kind in values]
     if isinstance(typed, Fraction) and typed != Fraction(value):
-        marks.append((typed, "typed"))
+        marks.append((typed, "typed", "typed"))
     return [
-        {
-            "at": float((x - start) / width),
-            "kind": kind,
-            "label": "typed" if kind == "typed" else f"{float(x):.9g}",
-        }
-        for x, kind in marks
+        {"at": float((x - start) / width), "kind": kind, "label": label}
+        for x, kind, label in marks
         if 0 <= x - start <= width
     ]
 

@@ -230,11 +230,9 @@ class Format:
 
     def _without_zero(self, array: np.ndarray, saturate: bool) -> np.ndarray:
         """For E8M0: NaN for negative values, the smallest value for those below the range."""
-        smallest = self.min_subnormal
-        at_zero = smallest if saturate else np.nan
-        array = np.where(array == 0, at_zero, array)
-        array = np.where((array > 0) & (array < smallest), smallest, array)
-        return np.where(array < 0, np.nan, array)
+        at_zero = self.min_subnormal if saturate else np.nan
+        at_least = np.maximum(array, self.min_subnormal)
+        return np.select([array == 0, array < 0], [at_zero, np.nan], at_least)
 
 
 def check_choice(given: str, allowed: Collection[str], what: str) -> None:

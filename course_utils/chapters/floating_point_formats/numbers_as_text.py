@@ -72,11 +72,8 @@ def decimal(number: Number) -> str:
     whole = Context(prec=ALL_DIGITS).plus(digits)
     exact = Fraction(whole) == number
     shown = (whole if exact else Context(prec=DIGITS).plus(digits)).normalize(context)
-    return (f"{shown:f}" if _short(shown) else f"{shown:g}") + ("" if exact else "…")
-
-
-def _short(number: Decimal) -> bool:
-    return number == 0 or -12 <= number.adjusted() <= 20
+    short = shown == 0 or -12 <= shown.adjusted() <= 20
+    return (f"{shown:f}" if short else f"{shown:g}") + ("" if exact else "…")
 
 
 def fraction(number: Number) -> str:

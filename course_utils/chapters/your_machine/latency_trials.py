@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from course_utils.core.measurement import Measurement
@@ -36,8 +36,10 @@ PAGE = 4096
 FILE_BYTES = 16 * 2**20
 READS = 50
 ECHO = """
-import socket, sys
-with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as peer:
+import socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    peer, _ = server.accept()
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while said := peer.recv(1):
         peer.sendall(said)
@@ -112,28 +114,26 @@ def loopback_message() -> Measurement | None:
     try:
         with _echo() as ask:
             return measure(ask, budget_seconds=0.1, clock="host")
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 
 @contextmanager
 def _echo() -> Iterator[Callable[[], object]]:
-    """A function that sends a byte to a process, which sends it back and ends with the block."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        server.settimeout(20)
-        port = str(server.getsockname()[1])
-        echo = subprocess.Popen([sys.executable, "-I", "-S", "-c", ECHO, port])
+    """A function that sends a byte to a process, which sends it back and ends with the block.
+
+    Raises: OSError or ValueError where one of the two can't open a socket.
+    """
+    command, pipe = [sys.executable, "-I", "-S", "-c", ECHO], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as echo:
+        assert echo.stdout
         try:
-            peer, _ = server.accept()
-            with peer:
-                peer.settimeout(20)
+            address = ("127.0.0.1", int(echo.stdout.readline()))
+            with socket.create_connection(address, timeout=20) as peer:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 yield lambda: peer.recv(peer.send(b"?"))
         finally:
-            with suppress(subprocess.TimeoutExpired):
-                echo.wait(5)
             echo.kill()
-            echo.wait()
 
 
 def process_start() -> Measurement:

@@ -52,17 +52,22 @@ def test_a_message_takes_some_time_and_its_process_is_gone_afterwards(monkeypatc
     started = []
     real = latency_trials.subprocess.Popen
     monkeypatch.setattr(
-        latency_trials.subprocess, "Popen", lambda *a: started.append(real(*a)) or started[-1]
+        latency_trials.subprocess,
+        "Popen",
+        lambda *a, **k: started.append(real(*a, **k)) or started[-1],
     )
     assert 0 < loopback_message().median < 1
     assert [process.poll() is not None for process in started] == [True]
 
 
 def test_without_a_network_there_is_no_message(monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError("no sockets here")
 
-    monkeypatch.setattr(latency_trials.socket, "create_server", refuse)
+    with monkeypatch.context() as here:
+        here.setattr(latency_trials.socket, "create_connection", refuse)
+        assert loopback_message() is None
+    monkeypatch.setattr(latency_trials, "ECHO", "raise PermissionError('no sockets there')")
     assert loopback_message() is None
 
 
