@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -73,7 +73,9 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
         stack.enter_context(_one_at_a_time)
         stack.enter_context(_Functions(found))
         stack.enter_context(_Operators(found))
-        stack.enter_context(_explicit_waits(found))
+        for name in EXPLICIT:
+            watched = _watched(found, attrgetter(name)(torch))
+            stack.enter_context(mock.patch(f"torch.{name}", watched))
         if torch.cuda.is_available():
             stack.enter_context(_sync_debug(found))
         fn(*args, **kwargs)
@@ -93,13 +95,7 @@ class _Found:
     def add(self, what: str) -> None:
         frame = _caller()
         if frame is not None:
-            code = frame.f_code
-            self.add_at(what, code.co_filename, frame.f_lineno, code)
-
-    def add_at(self, what: str, file: str, line: int, code: CodeType | None = None) -> None:
-        first = 1 if code is None or code.co_name == "<module>" else code.co_firstlineno
-        source = linecache.getline(file, line).strip()
-        self.blockers.append(Blocker(SHOWN.get(what, what), line - first + 1, source))
+            self.blockers.append(_blocker(what, frame))
 
     @contextmanager
     def call(self, what: str | None) -> Iterator[None]:
@@ -195,19 +191,14 @@ def _has_mask(indices: Any) -> bool:
     return any(isinstance(i, torch.Tensor) and i.dtype in MASKS for i in indices)
 
 
-@contextmanager
-def _explicit_waits(found: _Found) -> Iterator[None]:
-    """Waits that name themselves; torch's sync debug mode doesn't see them."""
-    with ExitStack() as stack:
-        for name in EXPLICIT:
-            original = attrgetter(name)(torch)
+def _watched(found: _Found, wait: Callable[..., Any]) -> Callable[..., Any]:
+    """A wait that names itself, noted before it is done; torch's sync debug mode doesn't see it."""
 
-            def watched(*args: Any, _do: Any = original, **kwargs: Any) -> Any:
-                with found.call("synchronize"):
-                    return _do(*args, **kwargs) if torch.cuda.is_available() else None
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with found.call("synchronize"):
+            return wait(*args, **kwargs) if torch.cuda.is_available() else None
 
-            stack.enter_context(mock.patch(f"torch.{name}", watched))
-        yield
+    return watched
 
 
 @contextmanager
@@ -218,12 +209,12 @@ def _sync_debug(found: _Found) -> Iterator[None]:
     so the caller is looked up at the moment of the warning.
     """
     before = torch.cuda.get_sync_debug_mode()
-    heard: list[tuple[str, int, CodeType]] = []
+    heard: list[Blocker] = []
 
     def hear(message: Warning | str, *_rest: Any, **_named: Any) -> None:
         frame = _caller()
         if "synchronizing CUDA operation" in str(message) and not found.inside and frame:
-            heard.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code))
+            heard.append(_blocker("CUDA waits", frame))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -234,9 +225,7 @@ def _sync_debug(found: _Found) -> Iterator[None]:
         finally:
             torch.cuda.set_sync_debug_mode(before)
     seen = {blocker.source for blocker in found.blockers}
-    for file, line, code in heard:
-        if linecache.getline(file, line).strip() not in seen:
-            found.add_at("CUDA waits", file, line, code)
+    found.blockers += [wait for wait in heard if wait.source not in seen]
 
 
 def _caller() -> FrameType | None:
@@ -253,3 +242,10 @@ def _caller() -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
+
+
+def _blocker(what: str, frame: FrameType) -> Blocker:
+    code = frame.f_code
+    first = 1 if code.co_name == "<module>" else code.co_firstlineno
+    source = linecache.getline(code.co_filename, frame.f_lineno).strip()
+    return Blocker(SHOWN.get(what, what), frame.f_lineno - first + 1, source)

@@ -28,7 +28,9 @@ def test_kinds_and_shapes_are_kept():
         (lambda: FP16.round(torch.float16), TypeError, "real numbers are wanted"),
         (lambda: FP16.round(None), TypeError, "real numbers are wanted"),
         (lambda: FP16.round(1j), TypeError, "real numbers are wanted"),
-        (lambda: FP16.round(torch.ones(2) > 0), TypeError, "not a tensor of torch.bool"),
+        (lambda: FP16.round(torch.ones(2) > 0), TypeError, "not Tensor tensor([True, True])"),
+        (lambda: FP16.round(torch.ones(2) * 1j), TypeError, "real numbers are wanted"),
+        (lambda: FP16.decode(torch.ones(2)), TypeError, "integer codes are wanted"),
         (lambda: FP16.decode(1.0), TypeError, "integer codes are wanted"),
     ],
 )
