@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     import torch
 
 
-RECORDED = ("system", "processor", "cores", "memory_bytes", "gpus", "driver")
-
-
 @dataclass(frozen=True)
 class GPU:
     """One GPU as torch reports it; memory in bytes, capability as (major, minor)."""
@@ -75,8 +72,9 @@ class Machine:
 
     def as_dict(self) -> dict[str, Any]:
         """The machine part of a file of recorded evidence."""
-        told = {name: value for name, value in asdict(self).items() if name in RECORDED}
-        return {"name": self.title, **told, "gpus": [asdict(gpu) for gpu in self.gpus]}
+        elsewhere = ("versions", "hidden_gpus")
+        told = {name: value for name, value in asdict(self).items() if name not in elsewhere}
+        return {"name": self.title, **told, "gpus": list(told["gpus"])}
 
 
 def short_name(gpu_name: str) -> str:
@@ -88,7 +86,7 @@ def short_name(gpu_name: str) -> str:
 
 @cache
 def this_machine() -> Machine:
-    """Looks once at what is here; imports torch."""
+    """What this machine is; it is looked at once. Imports torch."""
     import psutil
     import torch
 

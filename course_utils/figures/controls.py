@@ -12,10 +12,11 @@ LOOK: dict[str, Any] = {"style": {"description_width": "150px"}, "layout": {"wid
 
 
 class Controls(widgets.VBox):
-    """Named controls over a picture and a line of HTML: `draw` makes both of the controls' values.
+    """Named controls over a picture and a line of HTML.
 
-    Where no kernel runs (GitHub, a reopened notebook) a page shows the first picture, and `alt` to
-    those who can't see it.
+    `draw` takes the controls' values by name and gives both; it is called again at every change.
+    Where no kernel runs (GitHub, a reopened notebook) a page shows the picture of the values that
+    the controls began with, or says `alt`.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Controls(widgets.VBox):
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:
-    """A slider along `values`, a range or any others; it speaks when it is let go."""
+    """A slider along `values`; what hangs on it is redrawn when it is let go."""
     if isinstance(values, range):
         return widgets.IntSlider(
             value, values[0], values[-1], description=text, continuous_update=False, **LOOK

@@ -83,9 +83,11 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
 
 class _Found:
-    """The blockers so far; while one call is being looked at, what it calls itself is not.
+    """The blockers found so far.
 
-    `hushed` is on while a call runs that a GPU carries out by other operators than a CPU.
+    `inside` is true while a call that waits runs: the calls that it makes itself aren't noted.
+    `hushed` is true while a call runs that a GPU carries out by other operators than a CPU: those
+    that the CPU uses say nothing about it.
     """
 
     def __init__(self) -> None:
@@ -157,13 +159,13 @@ def _blocking_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """By name: a torch.device that happens to be the CPU here is the GPU on another machine."""
+    """Only the word "cpu" counts: a torch.device that is the CPU here is the GPU elsewhere."""
     wanted = [kwargs.get("device"), *args]
     return "cpu" in [w for w in wanted if isinstance(w, str)]
 
 
 def _waits_on_a_cpu_only(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """`x[mask] = 0` is a masked_fill on a GPU; one_hot only looks for its size where none is given.
+    """Whether only a CPU waits: a GPU does `x[mask] = 0` by masked_fill, one_hot with a size alone.
 
     Source: TensorAdvancedIndexing.cpp (canDispatchToMaskedFill), Onehot.cpp, of torch 2.13.
     """

@@ -96,10 +96,9 @@ class BitExplorer(anywidget.AnyWidget):
             self._tell(str(problem))
 
     def _tell(self, problem: str) -> None:
-        fields = self.fmt.fields(self.code)
+        fields = self.fmt.fields(self.code)._asdict()
         self.state = {
-            "bits": "".join(fields),
-            "fields": [len(part) for part in fields],
+            "fields": [[name, bits] for name, bits in fields.items() if bits],
             "format": self.fmt.name,
             "other": self.other.name,
             "formats": list(self.formats),

@@ -1,8 +1,9 @@
 """A floating-point format, exactly: what it can hold, and how it rounds.
 
-Over gfloat, which describes any format by a few numbers (Fitzgibbon and Felix, "gfloat: Generic
-floating-point types in Python"). This module always feeds it float64 and rounds once, makes NaN
-canonical, takes overflow as an argument, and accepts numbers, numpy arrays and torch tensors.
+The arithmetic is that of gfloat, which describes any format by a few numbers (Fitzgibbon and
+Felix, "gfloat: Generic floating-point types in Python"). This module gives it float64 and rounds
+once, gives every NaN the same code, takes overflow as an argument, and accepts numbers, numpy
+arrays and torch tensors.
 """
 
 import math
@@ -94,16 +95,14 @@ class Format:
             return give_back(array.view(np.float64))
         return give_back(gfloat.decode_ndarray(self.info, array.astype(np.int64)))
 
-    def encode(
-        self, values: Any, rounding: str = "nearest_even", overflow: str = "inf_or_nan"
-    ) -> Any:
-        """The codes of values, which are rounded first; NaN always has the same code.
+    def encode(self, values: Any) -> Any:
+        """The codes of values, which are rounded as `round` does; NaN always has the same code.
 
         An int for a number, else uint64 (numpy) or int64 (torch) in the shape given.
         Raises: those of `round`.
         """
         array, give_back = to_numpy(values)
-        rounded = self._round(array, rounding, overflow)
+        rounded = self._round(array)
         if self.k == 64:
             return give_back(np.where(np.isnan(rounded), np.nan, rounded).view(np.uint64))
         return give_back(gfloat.encode_ndarray(self.info, rounded))
@@ -147,19 +146,17 @@ class Format:
 
         Half an ulp below a power of two on the negative side; infinity from `max` on.
         """
-        array, give_back = to_numpy(value)
-        here = self._round(array, "nearest_even", "saturate")
-        return give_back(self._next_up(here) - here)
+        return self.next_up(value) - self.round(value, overflow="saturate")
 
     def next_up(self, value: Any) -> Any:
         """The next larger number of this format; infinity after `max`, NaN after NaN."""
         array, give_back = to_numpy(value)
-        return give_back(self._next_up(self._round(array, "nearest_even", "saturate")))
+        return give_back(self._next_up(self._round(array, overflow="saturate")))
 
     def next_down(self, value: Any) -> Any:
         """The next smaller number of this format; −infinity below the smallest."""
         array, give_back = to_numpy(value)
-        here = self._round(array, "nearest_even", "saturate")
+        here = self._round(array, overflow="saturate")
         if self.info.is_signed and not self.info.is_twos_complement:
             return give_back(-self._next_up(-here))
         down = here - np.where(self.precision == 1, here / 2, self.min_subnormal)
@@ -195,7 +192,11 @@ class Format:
         return np.where(here >= self.max, np.where(np.isnan(here), np.nan, np.inf), up)
 
     def _round(
-        self, array: np.ndarray, rounding: str, overflow: str, seed: int | None = None
+        self,
+        array: np.ndarray,
+        rounding: str = "nearest_even",
+        overflow: str = "inf_or_nan",
+        seed: int | None = None,
     ) -> np.ndarray:
         check_choice(rounding, ROUNDINGS, "rounding")
         check_choice(overflow, OVERFLOWS, "overflow")

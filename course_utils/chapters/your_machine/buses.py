@@ -1,4 +1,4 @@
-"""What hangs on a machine's buses: disks, networks, GPUs, and how wide the way to them is."""
+"""The disks, networks and GPUs of a machine, and the bytes a second of the links to them."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LANE_GBIT_PER_S = {
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk's name, bytes and kind. Whether it spins is asked of real ones only."""
+    """A disk's name, bytes and kind. A virtual disk doesn't know whether a real one below spins."""
 
     name: str
     n_bytes: int

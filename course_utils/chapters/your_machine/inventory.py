@@ -94,7 +94,7 @@ def _cores(root: Path, cpus: list[Path]) -> dict[str, int]:
     """Physical cores by kind: Intel's two kinds, ARM's by capacity, else one kind, "cores"."""
     kinds: dict[int, str] = {}
     for kind, folder in HYBRID.items():
-        kinds |= dict.fromkeys(numbers(text_of(root / "sys/devices" / folder / "cpus")), kind)
+        kinds |= dict.fromkeys(listed_cpus(text_of(root / "sys/devices" / folder / "cpus")), kind)
     kind_of_core = {}
     for cpu in cpus:
         siblings = text_of(cpu / "topology/thread_siblings_list") or cpu.name
@@ -106,7 +106,7 @@ def _cores(root: Path, cpus: list[Path]) -> dict[str, int]:
     return {f"{kind} cores": count for kind, count in sorted(found.items())}
 
 
-def numbers(listed: str) -> list[int]:
+def listed_cpus(listed: str) -> list[int]:
     """`0-3,8` gives [0, 1, 2, 3, 8]; nothing for what isn't such a list."""
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", listed):
         return []

@@ -153,26 +153,26 @@ def disk_reads(folder: str | None = None) -> dict[str, Measurement | None]:
     cache answers whatever we do, as in memory-backed folders. What a drive, or the host of a
     virtual machine, keeps in a memory of its own can't be told from a disk.
     """
-    cached: list[float] = []
-    on_disk: list[float] = []
     with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
         file.write(os.urandom(FILE_BYTES))
         file.flush()
         os.fsync(file.fileno())
         cached = _reads(file.fileno(), dropped=False)
-        on_disk = _reads(file.fileno(), dropped=True)
-    return {"page cache": _measured(cached), "disk": _measured(on_disk)}
+        return {"page cache": cached, "disk": _reads(file.fileno(), dropped=True)}
+    return {"page cache": None, "disk": None}
 
 
-def _reads(file: int, dropped: bool) -> list[float]:
+def _reads(file: int, dropped: bool) -> Measurement | None:
+    """None where fewer than half of the pages could be timed."""
     if not hasattr(os, "pread") or (dropped and not _can_ask()):
-        return []
+        return None
     if dropped:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     places = random.Random(0).sample(range(FILE_BYTES // PAGE), READS)
     found = [_read_seconds(file, place * PAGE, dropped) for place in places]
-    return [took for took in found if took is not None]
+    times = tuple(took for took in found if took is not None)
+    return Measurement(times, READS, None, "host") if len(times) > READS // 2 else None
 
 
 def _read_seconds(file: int, place: int, dropped: bool) -> float | None:
@@ -200,7 +200,3 @@ def _in_memory(file: int, place: int) -> bool:
     except OSError:
         pass
     return True
-
-
-def _measured(times: list[float]) -> Measurement | None:
-    return Measurement(tuple(times), READS, None, "host") if len(times) > READS // 2 else None

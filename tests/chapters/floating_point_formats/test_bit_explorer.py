@@ -10,6 +10,10 @@ from course_utils.chapters.floating_point_formats.bit_explorer import BitExplore
 from course_utils.chapters.floating_point_formats.formats import E2M1, E8M0, FP16, FP32, INT8, make
 
 
+def bits_of(explorer):
+    return "".join(bits for _, bits in explorer.state["fields"])
+
+
 def row(explorer, label):
     return dict(map(tuple, explorer.state["rows"]))[label]
 
@@ -24,7 +28,7 @@ def test_the_error_shown_is_against_what_was_typed():
 def test_flipping_stepping_and_halving_act_on_the_bits():
     explorer = BitExplorer("1", FP16)
     explorer.action = {"do": "flip", "with": 0}
-    assert row(explorer, "value") == "-1" and explorer.state["bits"][0] == "1"
+    assert row(explorer, "value") == "-1" and bits_of(explorer)[0] == "1"
     explorer.action = {"do": "step", "with": 1}
     assert explorer.value == FP16.next_up(-1.0)
     explorer.action = {"do": "type", "with": "1"}
@@ -44,7 +48,7 @@ def test_a_readers_own_format_can_be_chosen():
     mine = make(7, 4, name="mine")
     explorer = BitExplorer("1", FP16, mine)
     explorer.action = {"do": "choose", "with": "mine"}
-    assert len(explorer.state["bits"]) == 7
+    assert len(bits_of(explorer)) == 7
 
 
 @pytest.mark.parametrize("fmt", formats.ALL, ids=lambda f: f.name)
@@ -60,7 +64,7 @@ def test_every_format_takes_or_refuses_every_number_in_words(fmt, text):
         ("compare", "E8M0 scale"),
     ):
         explorer.action = {"do": do, "with": value, "count": id(value)}
-        assert len(explorer.state["bits"]) == fmt.k and explorer.state["rows"]
+        assert len(bits_of(explorer)) == fmt.k and explorer.state["rows"]
 
 
 def test_a_bad_number_leaves_the_last_one_and_says_so():
@@ -83,3 +87,12 @@ def test_a_page_without_a_kernel_shows_the_bits():
     data, _ = BitExplorer("0.1", FP16)._repr_mimebundle_()
     assert data["text/plain"] == "[widget] 0.0999755859375 in FP16: 0 | 01011 | 1001100110"
     assert len(data["image/png"]) > 1000
+
+
+def test_a_field_that_a_format_lacks_takes_no_place():
+    assert BitExplorer("1", FP16).state["fields"] == [
+        ["sign", "0"],
+        ["exponent", "01111"],
+        ["significand", "0000000000"],
+    ]
+    assert [name for name, _ in BitExplorer("1", E8M0).state["fields"]] == ["exponent"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.your_machine.inventory import Cache, look, numbers
+from course_utils.chapters.your_machine.inventory import Cache, listed_cpus, look
 from course_utils.chapters.your_machine.machine_drawing import draw_box, sketch
 
 KIB, MIB = 2**10, 2**20
@@ -115,4 +115,4 @@ def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path):
     [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), ("a-b", []), ("1,", []), ("-1", [])],
 )
 def test_a_list_of_processors_is_read(listed, found):
-    assert numbers(listed) == found
+    assert listed_cpus(listed) == found
