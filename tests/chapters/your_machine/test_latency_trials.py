@@ -12,12 +12,6 @@ from course_utils.chapters.your_machine.latency_trials import (
     loopback_message,
     ring,
 )
-from course_utils.core.measurement import Measurement
-
-
-def test_a_measurement_of_many_things_is_that_of_one_times_their_number():
-    many = Measurement((4e-6, 8e-6), 3, 0.1, "host")
-    assert many.per(4) == Measurement((1e-6, 2e-6), 3, 0.1, "host")
 
 
 @pytest.mark.parametrize("stride", [1, LINE])
