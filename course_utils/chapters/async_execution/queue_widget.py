@@ -6,16 +6,16 @@ from course_utils.figures.style import Picture
 from course_utils.figures.timeline import draw
 
 
-def command_queue(launch_us: int = 10, run_us: int = 40, n: int = 10, depth: int = 4) -> Controls:
+def command_queue() -> Controls:
     """Sliders over a two-row timeline of a command queue; times in microseconds."""
     return Controls(
         draw_queue,
         "Launch, run and return times move; the timeline shows who waits for whom",
-        launch=slider("t1, launch (µs)", range(1, 101), launch_us),
-        run=slider("t2, run (µs)", range(1, 101), run_us),
+        launch=slider("t1, launch (µs)", range(1, 101), 10),
+        run=slider("t2, run (µs)", range(1, 101), 40),
         back=slider("t3, return (µs)", range(101), 10),
-        n=slider("N, pieces of work", range(1, 21), n),
-        depth=slider("queue depth", range(1, 21), depth),
+        n=slider("N, pieces of work", range(1, 21), 10),
+        depth=slider("queue depth", range(1, 21), 4),
     )
 
 

@@ -33,9 +33,9 @@ def ring_moments(n: int) -> list[Moment]:
     return [[seen[step, rank] for rank in range(n)] for step in range(2 * (n - 1) + 1)]
 
 
-def ring_steps(n: int = 4, step: int = 3) -> Controls:
+def ring_steps() -> Controls:
     """Sliders for the number of ranks and the step, over the chunks of every rank."""
-    ranks, steps = slider("ranks", range(2, 7), n), slider("steps done", range(2 * n - 1), step)
+    ranks, steps = slider("ranks", range(2, 7), 4), slider("steps done", range(7), 3)
     ranks.observe(lambda change: steps.set_trait("max", 2 * (change["new"] - 1)), "value")
     alt = "The chunks of each rank, step by step: sums grow along the ring, then travel round it"
     return Controls(draw_ring, alt, n=ranks, step=steps)

@@ -1,7 +1,5 @@
 """A widget: batch and width of the GPT, and what a training step then holds under each recipe."""
 
-from functools import partial
-
 from course_utils.figures.byte_bars import MIB, stacked_bytes
 from course_utils.figures.controls import Controls, slider
 from course_utils.figures.style import Picture
@@ -14,19 +12,19 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 WIDTHS = (64, 128, 256, 512, 1024, 2048)
 
 
-def step_bytes_explorer(batch: int = 1, width: int = 256, layers: int = 4) -> Controls:
-    """Two sliders over a stacked bar for each recipe; lines of 64 tokens, 13 token numbers."""
+def step_bytes_explorer(batch: int = 1, width: int = 256) -> Controls:
+    """Two sliders over a bar for each recipe; 4 layers, lines of 64 tokens, 13 token numbers."""
     return Controls(
-        partial(draw_bytes, layers=layers),
+        draw_bytes,
         "Batch and width move; the bars show what each recipe holds, and where AMP begins to save",
         batch=slider("batch (lines)", BATCHES, batch),
         width=slider("width", WIDTHS, width),
     )
 
 
-def draw_bytes(batch: int, width: int, layers: int) -> tuple[Picture, str]:
+def draw_bytes(batch: int, width: int) -> tuple[Picture, str]:
     """The bars, and as HTML where FP32 and AMP cross: copies of 24·w² against 28·w a token."""
-    config = GPTConfig(vocabulary=13, context=64, layers=layers, heads=4, width=width)
+    config = GPTConfig(vocabulary=13, context=64, layers=4, heads=4, width=width)
     cases = {name: step_bytes(RECIPES[name], config, batch) for name in SHOWN}
     fp32, amp = (sum(cases[name].values()) for name in ("FP32", "AMP BF16"))
     tokens, crossing = batch * config.context, 24 * width / 28

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.chapters.your_machine.roofline_figure import draw_roof
-from course_utils.core.gpus import GPUS, Specs, explain_unknown, gpu_specs
+from course_utils.core.gpus import GPUS, Specs, gpu_specs
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, styled
 
@@ -15,21 +15,11 @@ BATCHES = tuple(2**k for k in range(15))
 WIDTHS = tuple(2**k for k in range(6, 15))
 
 
-def roofline_point(
-    gpu: str = "H200", batch: int = 64, n_in: int = 4096, n_out: int = 4096, dtype: str = "BF16"
-) -> Controls:
-    """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
-
-    Raises: LookupError for a GPU that data/gpus.toml lacks, ValueError for a dtype it has no unit
-    for.
-    """
-    found = gpu_specs(gpu)
-    if found is None:
-        raise LookupError(explain_unknown(gpu))
-    gpu_roof(found, dtype)
+def roofline_point() -> Controls:
+    """Menus of GPUs and dtypes, sliders for batch and widths, over the roofline by data sheet."""
     titles = [(specs.title, specs) for specs in GPUS]
-    gpus = widgets.Dropdown(options=titles, value=found, description="GPU", **LOOK)
-    kinds = widgets.Dropdown(options=dtypes(found), value=dtype, description="dtype", **LOOK)
+    gpus = widgets.Dropdown(options=titles, value=gpu_specs("H200"), description="GPU", **LOOK)
+    kinds = widgets.Dropdown(options=dtypes(gpus.value), value="BF16", description="dtype", **LOOK)
 
     def offer_dtypes(change: Any) -> None:
         offered, wanted = dtypes(change["new"]), kinds.value
@@ -43,9 +33,9 @@ def roofline_point(
         "Choose a GPU and a layer's shape: its point climbs the roof with the batch",
         specs=gpus,
         dtype=kinds,
-        batch=slider("batch", BATCHES, batch),
-        n_in=slider("numbers in", WIDTHS, n_in),
-        n_out=slider("numbers out", WIDTHS, n_out),
+        batch=slider("batch", BATCHES, 64),
+        n_in=slider("numbers in", WIDTHS, 4096),
+        n_out=slider("numbers out", WIDTHS, 4096),
     )
 
 
