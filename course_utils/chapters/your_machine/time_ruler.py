@@ -46,12 +46,10 @@ def draw_ruler(
 
 
 def _scale(axes: "Axes") -> None:
-    from matplotlib.ticker import NullLocator
-
     axes.axhline(0, color="#222222", linewidth=2)
     axes.xaxis.set_major_formatter(lambda x, _at: tick(x, "seconds"))
     axes.set_xticks(DECADES)
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.minorticks_off()
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.grid(True, axis="x")
