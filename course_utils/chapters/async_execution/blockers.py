@@ -165,8 +165,9 @@ def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _waits_on_a_cpu_only(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether only a CPU waits: a GPU does `x[mask] = 0` by masked_fill, one_hot with a size alone.
+    """Whether a CPU looks at values here that a GPU doesn't need.
 
+    On a GPU `x[mask] = 0` is a masked_fill, and one_hot with a number of classes looks for none.
     Source: TensorAdvancedIndexing.cpp (canDispatchToMaskedFill), Onehot.cpp, of torch 2.13.
     """
     name = getattr(func, "__name__", "")
