@@ -114,7 +114,7 @@ def seconds_of(work: Work, specs: Specs | None) -> float:
     for name, flops in work.get("flops", {}).items():
         seconds += flops / ((getattr(specs, name) or specs.fp32) * 1e12 * COMPUTES)
     seconds += work.get("bytes", 0) / (specs.memory_gb_per_s * 1e9 * READS)
-    one_way = 64 if "NVLink" in specs.link else specs.link_gb_per_s / 2  # SXM's host link is PCIe
+    one_way = specs.host_link_gb_per_s / 2
     return seconds + work.get("link_bytes", 0) / (one_way * 1e9 * READS)
 
 
