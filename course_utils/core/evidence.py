@@ -1,15 +1,22 @@
-"""Evidence: what was measured elsewhere by this course, and what others said."""
+"""Evidence: numbers, what kind of evidence they are, and where they are from.
+
+The way of a number to the page: `timing` measures it, a `measurement` holds its repetitions,
+`recording` keeps it for other machines, here it becomes a `Series`, and `figures.compare` draws it.
+"""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from course_utils.core import files, running
+from course_utils.core.machine import this_machine
+from course_utils.core.measurement import Measurement
 
 CHAPTER = running.CHAPTER
 Row = dict[str, Any]
@@ -20,14 +27,54 @@ class EvidenceError(Exception):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Evidence from elsewhere: rows of named columns, with units in the names."""
+class Series:
+    """Numbers from one place, what kind of evidence they are, and where they are from.
 
-    rows: list[Row]
+    `values` are the numbers under their labels, as a figure shows them. What was recorded or
+    published has `rows` too: all that is known, in named columns, with units in the names.
+    """
+
+    values: Mapping[Any, float]
+    kind: str  # live, recorded, published, predicted or exact
+    provenance: str
+    unit: str | None = None  # where it differs from the figure's
+    rows: Sequence[Row] = ()
+    source: str = ""  # who published it
+    machine: str = ""  # which one recorded it
+    date: str = ""  # when, as text that sorts
+
+    @classmethod
+    def of(cls, values: "Values") -> "Series":
+        """Plain values are live: measured here, now."""
+        if isinstance(values, Series):
+            return values
+        plain = {k: v.median if isinstance(v, Measurement) else float(v) for k, v in values.items()}
+        title, torch = this_machine().title, this_machine().versions["torch"]
+        return cls(plain, "live", f"live: {title}, torch {torch}, {datetime.now(UTC).date()}")
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Row], kind: str, provenance: str, **about: str) -> "Series":
+        """Rows from elsewhere; their first two columns are labels and values."""
+        label, value = list(rows[0])[:2]
+        values = {row[label]: row[value] for row in rows}
+        return cls(values, kind, provenance, rows=rows, **about)
+
+    @classmethod
+    def predicted(cls, values: Mapping[Any, float | Measurement]) -> "Series":
+        """What a formula gives: drawn as a dotted line, without a machine."""
+        return cls(cls.of(values).values, "predicted", "")
+
+    @classmethod
+    def exact(cls, values: Mapping[Any, float]) -> "Series":
+        """What holds on every machine: no measurement, so no provenance."""
+        return cls(dict(values), "exact", "")
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
 
     def value(self, column: str, **where: Any) -> Any:
         """The one entry of `column` in the row whose other columns equal `where`."""
-        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
+        found = [row[column] for row in self.rows_where(**where)]
         if len(found) != 1:
             raise EvidenceError(f"{len(found)} rows have {where}, not one")
         return found[0]
@@ -36,32 +83,23 @@ class Rows:
         """All entries of a column, in order."""
         return [row[name] for row in self.rows]
 
-
-@dataclass(frozen=True)
-class Recording(Rows):
-    """One experiment as a named machine gave it."""
-
-    machine: str
-    date: str
-    versions: dict[str, str]
-
-    @property
-    def provenance(self) -> str:
-        """`recorded: H200, torch 2.11.0, 2026-11-21`"""
-        return f"recorded: {self.machine}, torch {self.versions['torch']}, {self.date[:10]}"
+    def rows_where(self, **where: Any) -> list[Row]:
+        """The rows whose columns equal `where`, in order."""
+        return [row for row in self.rows if all(row.get(k) == v for k, v in where.items())]
 
 
-@dataclass(frozen=True)
-class Published(Rows):
-    """Figures of someone else's, with their source."""
+Values = Mapping[Any, float | Measurement] | Series
 
-    source: str
-    what: str
-    licence: str | None = None
 
-    @property
-    def provenance(self) -> str:
-        return f"published: {self.source}"
+def series(
+    source: Series | None, label: str, value: str, unit: str | None = None, **where: Any
+) -> Series | None:
+    """The same evidence with two other columns as labels and values, of the rows where `where`
+    holds; None without such rows."""
+    rows = source.rows_where(**where) if source else []
+    if not source or not rows:
+        return None
+    return replace(source, values={row[label]: row[value] for row in rows}, unit=unit, rows=rows)
 
 
 @cache
@@ -81,7 +119,7 @@ def data(name: str) -> dict[str, Any]:
     return found
 
 
-def recorded(experiment: str, machine: str | None = None) -> Recording | None:
+def recorded(experiment: str, machine: str | None = None) -> Series | None:
     """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
 
     None where nothing was recorded. A file that is broken, edited or of another version of the
@@ -101,9 +139,10 @@ def recorded(experiment: str, machine: str | None = None) -> Recording | None:
     if not found:
         return None
     _, _, best = max(found, key=lambda entry: entry[:2])
-    title = best["machine"]["name"]
-    running.note("recorded", name=name, machine=title, date=best["date"])
-    return Recording(best["rows"], title, best["date"], best["versions"])
+    machine, date, torch = best["machine"]["name"], best["date"], best["versions"]["torch"]
+    running.note("recorded", name=name, machine=machine, date=date)
+    origin = f"recorded: {machine}, torch {torch}, {date[:10]}"
+    return Series.of_rows(best["rows"], "recorded", origin, machine=machine, date=date)
 
 
 def recorded_machines(chapter: str) -> list[str]:
@@ -119,7 +158,7 @@ def recorded_machines(chapter: str) -> list[str]:
     return [f"{name} ({date})" for name, date in sorted(newest.items())]
 
 
-def published(name: str) -> Published:
+def published(name: str) -> Series:
     """Figures of someone else's: from data/published.json, or data/published/<name>.json.
 
     Short ones stand together in the first, long tables in files of their own, as columns and rows.
@@ -127,7 +166,8 @@ def published(name: str) -> Published:
     """
     found = data("published.json").get(name) or _published_table(name)
     running.note("published", name=name, source=found["source"])
-    return Published(found["rows"], found["source"], found["what"], found.get("licence"))
+    source = found["source"]
+    return Series.of_rows(found["rows"], "published", f"published: {source}", source=source)
 
 
 def published_names() -> list[str]:

@@ -21,7 +21,7 @@ from course_utils.core import files
 KEEPS = re.compile(r"\b(?:record|record_each|record_snapshot)\b")
 MEASURES_NOTHING = re.compile(
     r"(figures|lesson|cli|judging|memory\.views)\b|.+\.(exercises|\w+_widget)$"
-    r"|core\.(claims|doors|evidence|files|machine|measured_code|recording|running|series)$"
+    r"|core\.(claims|doors|evidence|files|machine|measured_code|recording|running)$"
 )
 Statement = ast.stmt
 DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

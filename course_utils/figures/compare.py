@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
-from course_utils.core.series import Series, Values
 from course_utils.figures.style import (
     COLOURS,
     EXACT,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 @styled
 def compare_bars(
     title: str,
-    *evidence: "Values | Recording | Published | None",
+    *evidence: Values | None,
     unit: str = "seconds",
     line: tuple[float, str] | None = None,
 ) -> Picture:

@@ -153,9 +153,9 @@ def test_a_digest_changes_with_the_code_that_measures_and_no_other(
 
 def test_a_digest_reaches_into_the_library_and_leaves_out_what_only_draws(tmp_path):
     found = {}
-    measured_code._follow("timing", "measure", found)
+    measured_code._follow("core.timing", "measure", found)
     assert {"measure", "DeviceClock", "synchronize", "Measurement"} <= set(found)
-    measured_code._follow("plots", "compare_bars", found)
+    measured_code._follow("figures.compare", "compare_bars", found)
     assert "compare_bars" not in found
 
 
