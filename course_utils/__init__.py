@@ -32,7 +32,7 @@ ROOMS = {
     "bar": "core.running",
     "compare_bars": "figures.compare",
     "compare_lines": "figures.compare",
-    "draw_bands": "figures.bands",
+    "draw_bands": "figures.compare",
     "number_lines": "figures.compare",
     "stacked_bytes": "figures.byte_bars",
     "table": "figures.tables",
