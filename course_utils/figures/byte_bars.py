@@ -69,4 +69,4 @@ def _bar(
                 f"{size:.3g}", (left + size / 2, place), ha="center", va="center", fontsize=10.5
             )
         left += size
-    style.write_beside(axes, f"{left:.3g} {unit}", left, place, color=style.INK, fontweight="bold")
+    style.write_beside(axes, f"{left:.3g} {unit}", left, place, fontweight="bold")

@@ -75,15 +75,7 @@ def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -
     for s in spans:
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):
             middle = ((s.start + s.end) / 2 - start) / scale
-            axes.text(
-                middle,
-                names.index(s.row),
-                s.note,
-                ha="center",
-                va="center",
-                fontsize=10,
-                color=style.INK,
-            )
+            axes.text(middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10)
     style.name_rows(axes, names)
     axes.set_xlim(0, (end - start) / scale)
     axes.set_xlabel(unit)
