@@ -89,12 +89,11 @@ def planned_work() -> dict[str, Any]:
 
 def state(chapter: str, name: str, folder: Path) -> str:
     """Why an experiment is to be measured ("missing", "older than its code", ...), or ""."""
-    declared = evidence.experiments()[chapter][name]
     path = folder / chapter / f"{name}.json"
     if not path.exists():
         return "missing"
     try:
-        content = evidence.read_recording(path, declared["version"], declared["columns"])
+        content = evidence.read_recording(path, evidence.find_experiment(f"{chapter}/{name}"))
     except evidence.EvidenceError:
         return "not readable"
     if content.get("missing_rows"):

@@ -94,12 +94,29 @@ Values = Mapping[Any, float | Measurement] | Series
 def series(
     source: Series | None, label: str, value: str, unit: str | None = None, **where: Any
 ) -> Series | None:
-    """The same evidence with two other columns as labels and values, of the rows where `where`
-    holds; None without such rows."""
+    """The same evidence with other columns as labels and values, of the rows that have `where`.
+
+    None without such rows.
+    """
     rows = source.rows_where(**where) if source else []
     if not source or not rows:
         return None
     return replace(source, values={row[label]: row[value] for row in rows}, unit=unit, rows=rows)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What data/experiments.json declares: columns of its rows, and a version of what they mean."""
+
+    chapter: str
+    name: str
+    version: int
+    columns: list[str]
+
+    @property
+    def file(self) -> str:
+        """Where a machine's recording of it lies, below the machine's folder."""
+        return f"{self.chapter}/{self.name}.json"
 
 
 @cache
@@ -126,11 +143,10 @@ def recorded(experiment: str, machine: str | None = None) -> Series | None:
     experiment is passed over, with a printed sentence that says so.
     Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
-    chapter, name, declared = declaration(experiment)
-    found = []
-    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
+    wanted, found = find_experiment(experiment), []
+    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{wanted.file}")):
         try:
-            content = read_recording(path, declared["version"], declared["columns"])
+            content = read_recording(path, wanted)
         except EvidenceError as problem:
             print(problem)
             continue
@@ -140,7 +156,7 @@ def recorded(experiment: str, machine: str | None = None) -> Series | None:
         return None
     _, _, best = max(found, key=lambda entry: entry[:2])
     machine, date, torch = best["machine"]["name"], best["date"], best["versions"]["torch"]
-    running.note("recorded", name=name, machine=machine, date=date)
+    running.note("recorded", name=wanted.name, machine=machine, date=date)
     origin = f"recorded: {machine}, torch {torch}, {date[:10]}"
     return Series.of_rows(best["rows"], "recorded", origin, machine=machine, date=date)
 
@@ -165,8 +181,8 @@ def published(name: str) -> Series:
     Raises: EvidenceError, with the names there are, for others.
     """
     found = data("published.json").get(name) or _published_table(name)
-    running.note("published", name=name, source=found["source"])
     source = found["source"]
+    running.note("published", name=name, source=source)
     return Series.of_rows(found["rows"], "published", f"published: {source}", source=source)
 
 
@@ -185,7 +201,7 @@ def _published_table(name: str) -> dict[str, Any]:
     return table | {"rows": rows}
 
 
-def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dict[str, Any]:
+def read_recording(path: Path, experiment: Experiment) -> dict[str, Any]:
     """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
     where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
     again = "Remove it, or record it again on that machine with `make record`."
@@ -198,37 +214,35 @@ def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dic
         raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
     if kept != found_digest:
         raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
-    if found != version:
+    if found != experiment.version:
         raise EvidenceError(
             f"{where} was recorded by version {found} of the experiment, and this chapter has "
-            f"version {version}: not shown. {again}"
+            f"version {experiment.version}: not shown. {again}"
         )
-    if not _is_whole(content, set(columns)):
+    if not _is_whole(content, set(experiment.columns)):
         raise EvidenceError(f"{where} lacks what every recording has. {again}")
     return content
 
 
-def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
+def _is_whole(content: Any, columns: set[str]) -> bool:
     """Machine, date, versions and rows are there, and every row has the experiment's columns."""
-    try:
-        texts = (content["machine"]["name"], content["date"], content["versions"]["torch"])
-        rows = content["rows"]
-        return (
-            all(isinstance(text, str) for text in texts)
-            and isinstance(content["machine"]["gpus"], list)
-            and all(columns <= set(row) for row in rows)
-            and isinstance(rows, list)
-        )
-    except (KeyError, TypeError):
-        return False
+    match content:
+        case {
+            "machine": {"name": str(), "gpus": list()},
+            "versions": {"torch": str()},
+            "date": str(),
+            "rows": list(rows),
+        }:
+            return all(isinstance(row, dict) and columns <= set(row) for row in rows)
+    return False
 
 
-def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
-    """Chapter, name and declaration of an experiment, by its name in the chapter that runs.
+def find_experiment(wanted: str) -> Experiment:
+    """An experiment by its name in the chapter that runs, or by `chapter/name` from anywhere.
 
-    `chapter/name` finds it from anywhere. Raises: EvidenceError, with the names there are.
+    Raises: EvidenceError, with the names there are.
     """
-    chapter, _, name = experiment.rpartition("/")
+    chapter, _, name = wanted.rpartition("/")
     chapter = chapter or os.environ.get(CHAPTER, "")
     if not chapter:
         raise EvidenceError("Which chapter? Call start('02_async_execution') first, or name both.")
@@ -239,7 +253,7 @@ def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
             f"{chapter} has no experiment {name!r}. It has: {_names(experiments()[chapter])}. "
             "A new one is declared in data/experiments.json."
         )
-    return chapter, name, experiments()[chapter][name]
+    return Experiment(chapter, name, **experiments()[chapter][name])
 
 
 def _names(known: Iterable[str]) -> str:

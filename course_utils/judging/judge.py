@@ -84,15 +84,15 @@ def _checksum(content: Content) -> Iterator[str]:
 def _declared(content: Content) -> Iterator[str]:
     """The experiment, its version and columns are those of data/experiments.json."""
     try:
-        declared = evidence.declaration(f"{content['chapter']}/{content['experiment']}")[2]
+        declared = evidence.find_experiment(f"{content['chapter']}/{content['experiment']}")
     except evidence.EvidenceError as error:
         yield str(error)
         return
-    if content["version"] != declared["version"]:
-        yield f"version {content['version']} of an experiment that is at {declared['version']}"
-    for column in filter(OTHER_UNITS.search, declared["columns"]):
+    if content["version"] != declared.version:
+        yield f"version {content['version']} of an experiment that is at {declared.version}"
+    for column in filter(OTHER_UNITS.search, declared.columns):
         yield f"column {column}: a time is in _seconds, a rate _per_s, a size in _bytes"
-    columns = set(declared["columns"])
+    columns = set(declared.columns)
     allowed = columns | {column + end for column in columns for end in SPREAD}
     found: dict[str, list[int]] = {}
     for place, row in enumerate(content["rows"], 1):
