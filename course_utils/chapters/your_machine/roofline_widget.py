@@ -20,8 +20,7 @@ def roofline_point(
 ) -> Still:
     """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
 
-    Raises: LookupError for a GPU that data/gpus.toml lacks, ValueError for a dtype it has no unit
-    for.
+    Raises: LookupError for a GPU that isn't in specs.py; ValueError for a dtype it has no unit for.
     """
     found = gpu_specs(gpu)
     if found is None:
