@@ -136,15 +136,15 @@ def data(name: str) -> dict[str, Any]:
     return found
 
 
-def recorded(experiment: str, machine: str | None = None) -> Series | None:
-    """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
+def recorded(experiment: str) -> Series | None:
+    """What a machine gave for an experiment: the newest recording, one with a GPU first.
 
     None where nothing was recorded. A file that is broken, edited or of another version of the
     experiment is passed over, with a printed sentence that says so.
     Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
     wanted, found = find_experiment(experiment), []
-    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{wanted.file}")):
+    for path in sorted(files.RECORDED.glob(f"*/{wanted.file}")):
         try:
             content = read_recording(path, wanted)
         except EvidenceError as problem:

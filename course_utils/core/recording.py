@@ -49,8 +49,8 @@ def record_each(
     For experiments of many rows. While `make record` runs, the file is kept after every row, a
     row that this machine recorded with the same code and versions isn't measured again, and no
     row is begun that would end after the time is up. A row that fails (out of memory) is a
-    printed sentence and costs nothing else. `what` stands at the bar. Measurements come back as
-    `record` keeps them.
+    printed sentence and costs nothing else. `what` is the progress bar's label. Measurements come
+    back as `record` keeps them.
 
     Raises: EvidenceError as for `record`.
     """
@@ -87,7 +87,7 @@ def recording_folder() -> Path | None:
 
 
 def seconds_left() -> float:
-    """Until the time that `make record` was given is up; infinity without one."""
+    """Seconds until the time given to `make record` is up; infinity where none was given."""
     return float(os.environ.get(DEADLINE, "inf")) - time.time()
 
 
@@ -98,7 +98,7 @@ def _sentence(case: Row, error: Exception) -> str:
 
 
 def _free_memory(failed: bool) -> None:
-    """After a failure, what it left on the GPU goes, so that the next row meets what it expects."""
+    """Gives back the GPU memory that a row left when it failed, so that the next one has it all."""
     torch = sys.modules.get("torch")
     if failed and torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -107,8 +107,10 @@ def _free_memory(failed: bool) -> None:
 def _rows_so_far(wanted: Experiment) -> list[Row]:
     """What this machine recorded with the same code and versions."""
     path = _path(wanted)
+    if path is None or not path.exists():
+        return []
     try:
-        content = evidence.read_recording(path, wanted) if path and path.exists() else {}
+        content = evidence.read_recording(path, wanted)
     except EvidenceError:
         return []
     now = {"code": code_of(wanted.chapter, wanted.name), "versions": this_machine().versions}

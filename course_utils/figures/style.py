@@ -108,6 +108,7 @@ def render(figure: "Figure", alt: str, colours: int = 96) -> Picture:
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:
+    """What to divide an axis's numbers by, and its label: a unit that keeps seconds readable."""
     if unit != "seconds":
         return 1, unit
     for scale, name in ((1, "seconds"), (1e-3, "milliseconds"), (1e-6, "microseconds")):

@@ -50,9 +50,10 @@ class Spans(list[Span]):
 
 @style.styled
 def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> style.Picture:
-    """A bar a span, a line a row in the order given (else of their first span); time from 0.
+    """Draws each span as a bar, on a line for each row; time begins at 0 with the first span.
 
-    Colours tell labels apart; a note is written where it fits. Raises: ValueError for no spans.
+    Lines stand in the order of `rows`, else of their first spans. Colours tell labels apart; a
+    note is written where it fits. Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)
     if not spans:

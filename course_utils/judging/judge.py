@@ -1,4 +1,4 @@
-"""What speaks against a recorded file, whoever brings it: form, content, and what can't be."""
+"""Objections to a recorded file: form, content, names in it, and numbers that are impossible."""
 
 import hashlib
 import json

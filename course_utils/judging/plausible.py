@@ -1,4 +1,4 @@
-"""Whether a recorded number can be: nothing is faster than its data sheet, or larger than a GPU."""
+"""Whether a recorded number is possible: no faster than the data sheet, no larger than the GPU."""
 
 import math
 import re
@@ -48,9 +48,11 @@ def _to_peer(specs: Specs, _row: Row) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Limit:
-    """In rows of an experiment that have a text which `where` matches, `rate` is at most `most`.
+    """How fast a rate in an experiment's rows can be.
 
-    `rate` is a column, or two and a `/`; times `unit` it is in FLOP/s or bytes/s.
+    It holds for rows with a text that the pattern `where` matches. `rate` is a column, or two with
+    a `/` between; multiplied by `unit` it is in FLOP/s or bytes/s, and `most` says how many of
+    those the GPU can reach, and why.
     """
 
     experiment: str  # chapter/name, `*` for any

@@ -1,4 +1,4 @@
-"""What you ran and solved on this machine: one small file, which goes nowhere.
+"""What you ran and solved on this machine: one small file, which is sent nowhere.
 
 The file is `.progress.json` in the folder of the course, or what COURSE_PROGRESS names. It is
 written whole or not at all. Where it can't be written, nothing is kept and nothing fails.
