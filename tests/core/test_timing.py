@@ -13,6 +13,7 @@ from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.core.timing import measure, measure_rounds
 
 pytestmark = pytest.mark.without_torch
+told = pytest.mark.skipif(timing.others_seconds() is None, reason="this system doesn't tell")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_system_that_does_not_tell_is_said_not_to(monkeypatch, tmp_path):
     assert "doesn't tell" in str(m)
 
 
-@pytest.mark.skipif(timing.others_seconds() is None, reason="this system doesn't tell")
+@told
 def test_the_guard_sees_another_program_and_not_our_own_work():
     clock, end = timing.OthersClock(), time.perf_counter() + 1
     while time.perf_counter() < end:
@@ -105,6 +106,20 @@ def test_the_guard_sees_another_program_and_not_our_own_work():
     other.wait()
     assert beside > 0.5
     assert own < beside + 0.8  # other tests may run beside us: only our own second must be left out
+
+
+@told
+def test_what_ranks_compute_is_not_held_against_others(monkeypatch):
+    monkeypatch.setattr(timing, "_ours", set())
+    code = "import time\nwhile time.process_time() < 0.5: pass\ninput()"
+    rank = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    while psutil.Process(rank.pid).cpu_times().user < 0.4:
+        time.sleep(0.05)
+    as_a_stranger = timing.others_seconds()
+    timing.adopt({rank.pid})
+    assert timing.others_seconds() < as_a_stranger - 0.2
+    rank.communicate(b"\n")
+    assert timing.others_seconds() > 0  # one that has ended costs nothing, and is no error
 
 
 def test_garbage_collection_is_off_while_measuring_and_back_on_after():
