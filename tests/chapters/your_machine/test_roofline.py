@@ -28,7 +28,7 @@ from course_utils.chapters.your_machine.roofline_figure import (
 )
 from course_utils.chapters.your_machine.roofline_widget import dtypes, roofline_point
 from course_utils.chapters.your_machine.time_ruler import draw_ruler
-from course_utils.core.evidence import Series, published
+from course_utils.core.evidence import Recording, published
 from course_utils.core.gpus import GPUS, gpu_specs
 from course_utils.core.measurement import Measurement
 from course_utils.figures.compare import compare_lines
@@ -223,7 +223,7 @@ def test_a_measurement_of_many_things_is_that_of_one_times_their_number():
 
 def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
     def kept(*rows):
-        return Series.of_rows(list(rows), "recorded", "recorded: H200, torch 2.11.0")
+        return Recording(list(rows), "H200", "2026-11-21", {"torch": "2.11.0"})
 
     points = {
         "operator": "product",
