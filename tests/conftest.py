@@ -51,7 +51,7 @@ def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     declared = {
         "02_async_execution": {
             "speed": {"version": 2, "columns": ["what", "run_seconds"]},
-            "claims": {"version": 1, "columns": ["claim", "needs", "held"]},
+            "claims": {"version": 1, "columns": ["id", "claim", "needs", "held"]},
         }
     }
     (tmp_path / "experiments.json").write_text(json.dumps(declared))

@@ -83,6 +83,7 @@ def main(extra: list[str]) -> int:
     clean = [
         step("Style", "ruff", "check", "."),
         step("Format", "ruff", "format", "--check", "."),
+        step("Style and format of the notebooks", "tools.notebook_style"),
         step("Types", "mypy"),
     ]
     return int(not (run(chosen, extra) and all(clean)))

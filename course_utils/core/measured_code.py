@@ -3,7 +3,7 @@
 The code of an experiment is found in the source, not by running it: the statements of the
 notebook that its `record` needs, backwards through the names they use, and the functions of the
 library that those name, and so on. What draws, claims or keeps is left out, and so are comments,
-layout, docstrings and the room that a function lives in.
+layout, docstrings, the sentences of claims and the room that a function lives in.
 """
 
 import ast
@@ -174,7 +174,7 @@ def _room(room: str) -> _Code | None:
 
 def _spelled(node: ast.AST) -> str:
     """A node as text that is the same on every Python: kinds, names and constants in order."""
-    without = {id(text) for text in _docstrings(node)}
+    without = {id(text) for text in (*_docstrings(node), *_sentences(node))}
     parts: list[Any] = []
     for each in ast.walk(node):
         if id(each) not in without:
@@ -187,3 +187,9 @@ def _docstrings(node: ast.AST) -> Iterator[ast.AST]:
     for each in ast.walk(node):
         if isinstance(each, DEFINES) and each.body and isinstance(each.body[0], ast.Expr):
             yield from ast.walk(each.body[0])
+
+
+def _sentences(node: ast.AST) -> Iterator[ast.AST]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and getattr(each.func, "id", "") in ("claim", "refuses"):
+            yield from (part for text in each.args[1:2] for part in ast.walk(text))

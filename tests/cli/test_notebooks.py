@@ -61,7 +61,7 @@ def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, mon
     path = notebook(
         tmp_path / "02_async_execution.ipynb",
         "from course_utils import start, record, claim; start('02_async_execution')",
-        "claim('no', False)",
+        "claim('it-fails', 'no', False)",
         "record('logging', {'a step': 2.0})",
     )
     failed = notebooks.record(path, tmp_path / "recorded")

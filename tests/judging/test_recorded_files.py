@@ -93,7 +93,7 @@ GOOD = {
     ],
     "nccl_allreduce": [{"gpus": 2, "n_bytes": 2**30, "seconds": 0.004}],
     "peaks": [{"model": "small", "peak_bytes": 10**10, "outside_mib": 500}],
-    "claims": [{"claim": "as fast as m/s", "needs": None, "held": False}],
+    "claims": [{"id": "as-fast", "claim": "as fast as m/s", "needs": None, "held": False}],
 }
 
 

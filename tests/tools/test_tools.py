@@ -110,20 +110,21 @@ def test_the_report_counts_a_claim_once_at_its_worst(tmp_path):
     cases = junit(tmp_path / "a.xml", (f"notebooks.{FORMATS}.ipynb", "Cell 0", 41, ""))
     journal = [
         noted("waited", seconds=10),
-        *(noted("claim", text="a", needs=None, outcome="held") for _ in range(2)),
-        noted("claim", text="b", needs=None, outcome="held"),
-        noted("claim", text="b", needs=None, outcome="failed"),
-        noted("claim", text="c", needs=None, outcome="not decided"),
-        noted("claim", text="d", needs="gpu", outcome="not tested here"),
+        *(noted("claim", id="a", claim="A.", needs=None, outcome="held") for _ in range(2)),
+        noted("claim", id="b", claim="B.", needs=None, outcome="held"),
+        noted("claim", id="b", claim="B, in other words.", needs=None, outcome="failed"),
+        noted("claim", id="c", claim="C.", needs=None, outcome="not decided"),
+        noted("claim", id="d", claim="D.", needs="gpu", outcome="not tested here"),
         noted("published", name="x", source="someone"),
     ]
     (chapter,) = report.by_chapter(cases, journal).values()
     assert (chapter.claims_held, chapter.claims_failed, chapter.claims_not_decided) == (
-        1, ["b"], ["c"],
+        1, {"b": "B, in other words."}, {"c": "C."},
     )  # fmt: skip
     assert chapter.claims_not_tested_here == {"d": "gpu"} and chapter.published == ["x"]
     assert chapter.seconds == 31 and chapter.over_budget
     text = report.as_text({FORMATS: chapter}, cases)
+    assert f"✗ {FORMATS}, claim b: B, in other words." in text
     assert "1/3" in text and "1 (gpu)" in text and f"{FORMATS} takes 31 s, over its 30 s" in text
 
 
@@ -149,7 +150,7 @@ def test_the_report_shows_the_age_of_evidence_and_an_exercise_whose_check_failed
 
 BROKEN = {
     "setup": "from course_utils import claim, compare_bars, start\nstart('06')",
-    "false-claim": "claim('two is more than three', 2 > 3)",
+    "false-claim": "claim('two-over-three', 'two is more than three', 2 > 3)",
     "wrong-output": "print(1 + 1)",
     "missing-figure": "compare_bars = print\ncompare_bars('a figure that nobody drew')",
     "deprecated-call": "import warnings\nwarnings.warn('old', DeprecationWarning)",
@@ -213,7 +214,8 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
     kept = json.loads((broken_course / "build" / "report.json").read_text())
     chapter = kept["chapters"][FORMATS]
-    assert kept["passed"] is False and chapter["claims_failed"] == ["two is more than three"]
+    assert kept["passed"] is False
+    assert chapter["claims_failed"] == {"two-over-three": "two is more than three"}
     named = "\n".join(chapter["failed"])
     assert "Cell 1: ClaimError: ✗ two is more than three" in named
     assert r"Cell 2: the stored output differs: '3\n' == '2\n'" in named

@@ -89,7 +89,7 @@ BROKEN = {
     "torch.ones(3, device=device()) + torch.ones(3)": "same device",
     "record('logging', {'a step': torch.cuda.no_such_call()})": "no_such_call",
     "torch.cuda.Event().elapsed_time(torch.cuda.Event())": "enable_timing",
-    "claim('a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
+    "claim('gpu-is-quick', 'a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
 }
 
 

@@ -1,10 +1,7 @@
-"""The checker of chapter 12's last exercise: a plan for a cluster."""
+"""Clusters offered for a training run, drawn at random, and the right plan for each."""
 
 import random
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import (
@@ -13,15 +10,11 @@ from course_utils.chapters.data_parallelism.scaling import (
     exposed_seconds,
     messages_seconds,
 )
-from course_utils.lesson.exercises import Exercise, Wrong
-
-SOLUTION = "notebooks/solutions/12_data_parallelism.ipynb"
-CASES = 200
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A cluster and a model, as the exercise describes them; bytes, FLOP, seconds."""
+    """A cluster and a model, as chapter 12's last exercise describes them; bytes, FLOP, seconds."""
 
     n: int
     memory_bytes: int
@@ -84,42 +77,3 @@ def kinds_of(offer: Offer) -> set[str]:
     if offer.buckets > 1 and found < 0.9:
         kinds.add("only the last bucket shows" if last else "the network is the slower one")
     return kinds
-
-
-def check_plan(plan: Callable[[Offer], Any]) -> str:
-    """Random offers, until each kind of bound has come ten times."""
-    seen, done = Counter[str](), 0
-    while done < CASES or min(seen.values()) < 10 or len(seen) < 4:
-        offer = draw_offer()
-        _judge(offer, plan(offer))
-        seen.update(kinds_of(offer))
-        done += 1
-    return "random clusters of 8 GPUs: batch, learning rate, and efficiency within 5%"
-
-
-def _judge(offer: Offer, answer: Any) -> None:
-    if not isinstance(answer, tuple | list) or len(answer) != 3:
-        raise Wrong(f"plan returns {answer!r:.60}, want (local_batch, learning_rate, efficiency)")
-    local, rate, found = answer
-    right_local, right_rate, right = right_plan(offer)
-    if local != right_local:
-        raise Wrong(f"{offer}: a local batch of {local}, want {right_local}")
-    if abs(rate / right_rate - 1) > 1e-6:
-        raise Wrong(f"{offer}: a learning rate of {rate:.4g}, want {right_rate:.4g}")
-    if abs(found / right - 1) > 0.05:
-        raise Wrong(f"{offer}: an efficiency of {found:.3f}, want {right:.3f} within 5%")
-
-
-PLAN = Exercise(
-    "scaling.plan",
-    "write plan(offer): (local_batch, learning_rate, efficiency) for its 8 GPUs.",
-    check_plan,
-    (
-        "The batch: whole samples beside the state in memory, and n times as many may not be "
-        "more than largest_batch. Both bounds hold: take the smaller.",
-        "The rate grows as the global batch, n·local, over base_batch.",
-        "C = local·sample_flops/flops_per_s. A ring costs 2(n−1)·(alpha + beta·bytes/n) for "
-        "each bucket of gradient_bytes/buckets. The step takes C and what is exposed.",
-    ),
-    SOLUTION,
-)
