@@ -184,7 +184,7 @@ def _place(content: Content, path: Path) -> Iterator[str]:
 def _slug(machine: dict[str, Any]) -> str:
     gpus = tuple(GPU(g["name"], g["memory_bytes"], tuple(g["capability"])) for g in machine["gpus"])
     plain = {key: value for key, value in machine.items() if key not in ("name", "gpus")}
-    return Machine(**plain, gpus=gpus, versions={}, backends=(), hidden_gpus=None).slug
+    return Machine(**plain, gpus=gpus, versions={}, hidden_gpus=None).slug
 
 
 def _snapshots(content: Content, path: Path) -> Iterator[str]:
