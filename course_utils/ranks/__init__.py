@@ -8,6 +8,9 @@ from typing import Any
 
 ROOMS = {
     "RankError": "session",
+    "RanksError": "session",
+    "RanksInterrupted": "session",
+    "START": "session",
     "connect": "session",
     "pull": "session",
     "push": "session",

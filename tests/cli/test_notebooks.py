@@ -174,7 +174,8 @@ def test_normalise_can_be_stopped_and_leaves_no_kernel(tmp_path, signal_name):
     )
     before = path.read_bytes()
     code = (
-        "import sys, pathlib; from course_utils import __main__ as m, notebooks as n;"
+        "import sys, pathlib; from course_utils import __main__ as m;"
+        "from course_utils.cli import notebooks as n;"
         "m._chapters = lambda names: [pathlib.Path(names[0])];"
         "m._normalise = lambda o: n.normalise(m._chapters(o.chapters)[0]) and 0;"
         f"sys.exit(m.main(['normalise', {str(path)!r}]))"

@@ -416,7 +416,7 @@ def test_a_torch_without_the_private_parts_gives_one_clear_error(monkeypatch):
     monkeypatch.setattr(fake_gpu, "_register", fake_gpu._register.__wrapped__)
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     assert not fake_gpu.is_available()
-    with pytest.raises(fake_gpu.FakeGpuError, match="mend course_utils/fake_gpu"):
+    with pytest.raises(fake_gpu.FakeGpuError, match="mend course_utils/memory/fake_gpu"):
         predict(failing(print), 1)
 
 

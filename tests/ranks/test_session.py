@@ -189,7 +189,9 @@ def test_a_killed_kernel_leaves_nothing_behind(kernel):
 
 def test_a_killed_helper_takes_its_ranks_along_and_the_next_cell_has_a_new_one(kernel):
     assert works(kernel)
-    helper = kernel.run("import os\nprint(ranks._now.engine.pid)").text
+    helper = kernel.run(
+        "from course_utils.ranks import session\nprint(session._now.engine.pid)"
+    ).text
     os.kill(int(helper), signal.SIGKILL)
     assert kernel.seconds_until_gone(but=1) < CELL_SECONDS
     assert kernel.cell("1").text.startswith("The ranks were gone. These are new ones")

@@ -19,7 +19,7 @@ from course_utils.core import files
 RUN = """
 import sys
 from pathlib import Path
-from course_utils import notebooks
+from course_utils.cli import notebooks
 notebooks.EXECUTED = Path(sys.argv[2], "executed")
 print(*notebooks.record(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
 """
