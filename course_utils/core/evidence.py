@@ -7,7 +7,7 @@ The way of a number to the page: `timing` measures it, a `measurement` holds its
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -106,17 +106,12 @@ def series(
 
 @dataclass(frozen=True)
 class Experiment:
-    """What data/experiments.json declares: columns of its rows, and a version of what they mean."""
+    """What data/experiments.json declares; the version counts changes of what the columns mean."""
 
     chapter: str
     name: str
     version: int
     columns: list[str]
-
-    @property
-    def file(self) -> str:
-        """Where a machine's recording of it lies, below the machine's folder."""
-        return f"{self.chapter}/{self.name}.json"
 
 
 @cache
@@ -144,17 +139,17 @@ def recorded(experiment: str) -> Series | None:
     Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
     wanted, found = find_experiment(experiment), []
-    for path in sorted(files.RECORDED.glob(f"*/{wanted.file}")):
+    for path in sorted(files.RECORDED.glob(f"*/{wanted.chapter}/{wanted.name}.json")):
         try:
             content = read_recording(path, wanted)
         except EvidenceError as problem:
             print(problem)
             continue
         if content["rows"]:
-            found.append((bool(content["machine"]["gpus"]), content["date"], content))
+            found.append(content)
     if not found:
         return None
-    _, _, best = max(found, key=lambda entry: entry[:2])
+    best = max(found, key=lambda content: (bool(content["machine"]["gpus"]), content["date"]))
     machine, date, torch = best["machine"]["name"], best["date"], best["versions"]["torch"]
     running.note("recorded", name=wanted.name, machine=machine, date=date)
     origin = f"recorded: {machine}, torch {torch}, {date[:10]}"
@@ -202,7 +197,7 @@ def _published_table(name: str) -> dict[str, Any]:
 
 
 def read_recording(path: Path, experiment: Experiment) -> dict[str, Any]:
-    """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
+    """The content of a recorded file. Raises: EvidenceError, with what to do, for a bad one."""
     where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
     again = "Remove it, or record it again on that machine with `make record`."
     try:
@@ -246,18 +241,16 @@ def find_experiment(wanted: str) -> Experiment:
     chapter = chapter or os.environ.get(CHAPTER, "")
     if not chapter:
         raise EvidenceError("Which chapter? Call start('02_async_execution') first, or name both.")
-    if chapter not in experiments():
-        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {_names(experiments())}")
-    if name not in experiments()[chapter]:
+    declared = experiments().get(chapter)
+    if declared is None:
+        known = ", ".join(sorted(experiments()))
+        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {known}")
+    if name not in declared:
         raise EvidenceError(
-            f"{chapter} has no experiment {name!r}. It has: {_names(experiments()[chapter])}. "
+            f"{chapter} has no experiment {name!r}. It has: {', '.join(sorted(declared))}. "
             "A new one is declared in data/experiments.json."
         )
-    return Experiment(chapter, name, **experiments()[chapter][name])
-
-
-def _names(known: Iterable[str]) -> str:
-    return ", ".join(sorted(known))
+    return Experiment(chapter, name, **declared[name])
 
 
 def digest(content: dict[str, Any]) -> str:

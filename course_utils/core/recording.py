@@ -119,7 +119,7 @@ def _rows_so_far(wanted: Experiment) -> list[Row]:
 
 def _path(wanted: Experiment) -> Path | None:
     folder = recording_folder()
-    return folder / wanted.file if folder else None
+    return folder / wanted.chapter / f"{wanted.name}.json" if folder else None
 
 
 def _checked(wanted: Experiment, row: Row) -> Row:
