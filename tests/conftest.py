@@ -1,11 +1,8 @@
 """Fixtures that the tests share."""
 
 import json
-import re
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -15,20 +12,10 @@ from course_utils.core import evidence, files, machine
 from course_utils.core import recording as keeping
 
 
-@cache
-def rooms_that_ask() -> list[ModuleType]:
-    """The modules of the library that take the machine's facts by name, imported."""
-    found = []
-    for path in sorted((files.ROOT / "course_utils").rglob("*.py")):
-        if re.search(r"(import|def) .*(this_machine|physical_cores)", path.read_text()):
-            name = ".".join(path.relative_to(files.ROOT).with_suffix("").parts)
-            with suppress(ModuleNotFoundError):  # torch, where it isn't needed
-                found.append(import_module(name))
-    return found
-
-
 @pytest.fixture
-def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machine]:
+def fake_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., machine.Machine]]:
     """Makes every room believe in another machine: `fake_machine(gpus=2)`."""
 
     def pretend(gpus: int = 0, cores: int = 2, gpu: str = "NVIDIA H200") -> machine.Machine:
@@ -42,18 +29,29 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machi
             versions={"python": "3.12.0", "torch": "2.11.0", "numpy": "2.5.0"},
             hidden_gpus=None,
         )
-        for module in rooms_that_ask():
-            if hasattr(module, "this_machine"):
-                monkeypatch.setattr(module, "this_machine", lambda: made)
-            if hasattr(module, "physical_cores"):
-                monkeypatch.setattr(module, "physical_cores", lambda: cores)
+        for name, fake in (("this_machine", lambda: made), ("physical_cores", lambda: cores)):
+            for room in _rooms_with(name):
+                monkeypatch.setattr(room, name, fake)
         return made
 
-    return pretend
+    real = {name: getattr(machine, name) for name in ("this_machine", "physical_cores")}
+    yield pretend
+    for name, value in real.items():  # also in rooms that were imported meanwhile
+        for room in _rooms_with(name):
+            setattr(room, name, value)
+
+
+def _rooms_with(name: str) -> list[ModuleType]:
+    """The modules of the library that were imported until now and have such a name."""
+    return [
+        room
+        for path, room in list(sys.modules.items())
+        if path.startswith("course_utils.") and name in vars(room)
+    ]
 
 
 @pytest.fixture
-def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A data folder with one chapter that declares the experiments `speed` and `claims`."""
     declared = {
         "02_async_execution": {

@@ -19,7 +19,7 @@ from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS
 
 EVERYTHING = re.compile(
     r"(data|\.ci|tools/(setup|test|report|affected))\b|requirements\.txt|pyproject\.toml|Makefile"
-    r"|tests/(conftest\.py|sanitise\.cfg)|course_utils/(__init__|core/(files|doors))\.py"
+    r"|(tests/)?conftest\.py|tests/sanitise\.cfg|course_utils/(__init__|core/(files|doors))\.py"
 )
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
@@ -176,7 +176,7 @@ def _module(name: str, whole: bool = False) -> list[str]:
 def _files_called() -> dict[str, list[str]]:
     """Files that are named by their name alone: what a widget loads, what a page shows."""
     found: dict[str, list[str]] = {}
-    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh", ".": "md yml"}
+    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh txt", ".": "md yml"}
     for folder, kinds in kinds_in.items():
         for kind in kinds.split():
             for path in (ROOT / folder).glob(f"{'**/' if folder != '.' else ''}*.{kind}"):

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from course_utils.chapters.your_machine.inventory import Box
-from course_utils.core.evidence import Published
+from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, shade, styled
 
@@ -104,7 +104,7 @@ def _rate(gb_per_s: float | None) -> str:
     return f"{gb_per_s:.3g} GB/s" if gb_per_s else f"GB/s {NOT_TOLD}"
 
 
-def sketch_server(server: Published) -> Sketch:
+def sketch_server(server: Series) -> Sketch:
     """The published GPU server of data/published.json."""
     row = {r["part"]: r for r in server.rows}
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import Roof
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
-from course_utils.core.series import Series
 from course_utils.figures.style import (
     COLOURS,
     INK,
@@ -52,7 +51,7 @@ def measured_panel(roof: Roof, works: Mapping[str, Work], times: Times) -> Panel
 
 
 def recorded_panel(
-    points: Recording | None, rates: Recording | None, streams: Recording | None
+    points: Series | None, rates: Series | None, streams: Series | None
 ) -> Panel | None:
     """A recorded machine's: its operators, under the rate of its products in their format.
 
@@ -134,7 +133,7 @@ def _points(axes: "Axes", panel: Panel) -> None:
 
 
 @styled
-def draw_sweep(title: str, sweep: Published, sheets: Mapping[str, Roof]) -> Picture:
+def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> Picture:
     """One kernel at growing FLOP/byte: FLOP/s under each GPU's data sheet, and the watts meanwhile.
 
     Rows of gpu, flop_per_byte, gflop_per_s and watts; `sheets` are the roofs by gpu.

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.core.series import Series
 from course_utils.figures.style import COLOURS, MARKS, Picture, new_figure, render, styled, tick
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ DECADES = [10.0**k for k in range(-9, 1)]
 def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
-    *elsewhere: Series | Recording | Published | None,
+    *elsewhere: Series | None,
 ) -> Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 

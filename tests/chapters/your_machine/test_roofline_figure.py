@@ -9,7 +9,7 @@ from course_utils.chapters.your_machine.roofline_figure import (
     measured_panel,
     recorded_panel,
 )
-from course_utils.core.evidence import Recording, published
+from course_utils.core.evidence import Series, published
 from course_utils.core.gpus import gpu_specs
 from course_utils.figures.compare import compare_lines
 
@@ -31,7 +31,7 @@ def test_the_figures_draw_what_they_are_given():
 
 def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
     def kept(*rows):
-        return Recording(list(rows), "H200", "2026-11-21", {"torch": "2.11.0"})
+        return Series.of_rows(list(rows), "recorded", "recorded: H200, torch 2.11.0")
 
     points = {
         "operator": "product",

@@ -1,6 +1,6 @@
 """How the time and memory of opening a snapshot grow with its events.
 
-    python tools/snapshot_growth.py SNAPSHOT [EVENTS ...]
+    python -m tools.bench.snapshot_growth SNAPSHOT [EVENTS ...]
 
 A large snapshot is a real one many times over, each copy at addresses of its own. Every size is
 measured in a process of its own: seconds to load, to the first view, for a move of the slider and

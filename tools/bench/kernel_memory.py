@@ -1,6 +1,6 @@
 """What a student's kernel takes: memory at most and at the end, for each chapter.
 
-    python -m tools.kernel_memory [02 06 ...]
+    python -m tools.bench.kernel_memory [02 06 ...]
 
 Runs each chapter in a kernel of its own, as a student would, and adds up the proportional set size
 (PSS: shared pages are split among those who share them) of the kernel and all its processes, ranks

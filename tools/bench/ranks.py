@@ -1,4 +1,4 @@
-"""How quick ranks are, beside mp.spawn and ipyparallel, in one run: `tools/bench_ranks.py 4`.
+"""How quick ranks are, beside mp.spawn and ipyparallel: `python -m tools.bench.ranks 4`.
 
 ipyparallel is compared where it can be imported (PYTHONPATH may name a folder that has it).
 Seconds are those until an all_reduce of all ranks is done. Each number is the median of several.

@@ -1,6 +1,6 @@
 """Chapter 12's hand-written data parallelism against torch's DDP: rounds interleaved, two ranks.
 
-`python -m tools.bench_ddp [rounds]` runs the chapter's own cells and prints seconds and ratios.
+`python -m tools.bench.ddp [rounds]` runs the chapter's own cells and prints seconds and ratios.
 """
 
 import json
