@@ -65,6 +65,9 @@ def test_a_new_chapter_passes_its_tests_at_once_and_goes_without_a_trace(course)
     made = in_the_copy(course, "-m", "tools.new", CHAPTER=STEM, TITLE=TITLE)
     assert made.returncode == 0, made.stderr
     assert f"new: {PAGE}" in made.stdout and f"new: {DOOR}" in made.stdout
+    for command in (("check",), ("format", "--check")):
+        styled = in_the_copy(course, "-m", "ruff", *command, "course_utils", "tests")
+        assert styled.returncode == 0, styled.stdout
     tested = in_the_copy(course, "-c", TESTED)
     assert tested.stdout.startswith("['', '']"), tested.stdout
     assert tested.stdout.rstrip().endswith("True"), tested.stdout + tested.stderr
