@@ -27,7 +27,6 @@ def fake_machine(
             gpus=(machine.GPU(gpu, 141_000_000_000, (9, 0)),) * gpus,
             driver="580.0" if gpus else None,
             versions={"python": "3.12.0", "torch": "2.11.0", "numpy": "2.5.0"},
-            backends=("cpu",),
             hidden_gpus=None,
         )
         for name, fake in (("this_machine", lambda: made), ("physical_cores", lambda: cores)):

@@ -125,7 +125,7 @@ def test_the_doctor_sums_up_what_is_to_mend():
 def test_a_gpu_that_torch_does_not_see_is_explained(monkeypatch, visible, cuda, says):
     from course_utils.core import machine
 
-    monkeypatch.setattr(machine, "_nvidia_smi", lambda query: ["NVIDIA H200"])
+    monkeypatch.setattr(machine, "query_gpus", lambda fields: ["NVIDIA H200"])
     if visible is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:

@@ -45,7 +45,7 @@ def measure(path: str) -> str:
     """One line of the table."""
     from course_utils.memory.snapshots.snapshot import load
     from course_utils.memory.views.segments_map import SegmentsMap
-    from course_utils.memory.views.timeline_widget import MemoryTimeline
+    from course_utils.memory.views.timeline import MemoryTimeline
 
     start = time.perf_counter()
     snapshot = load(path)

@@ -58,7 +58,7 @@ def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch
 
 def _drawn(my_quantize: Callable[..., torch.Tensor], fmt: Format, middle: float) -> Any:
     """The steps around a number that differs, the learner's beside the format's, where finite."""
-    from course_utils.core.series import Series
+    from course_utils.core.evidence import Series
     from course_utils.figures.compare import compare_lines
 
     reach = 3 * float(fmt.ulp(min(abs(middle), fmt.max)))

@@ -1,11 +1,11 @@
-"""Exact numbers: reading what somebody types, writing what a format holds, rounding once."""
+"""Numbers as text, exactly: what somebody types is read, and what a format holds is written."""
 
 import math
 import re
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from course_utils.chapters.floating_point_formats.formats import Format
+from course_utils.chapters.floating_point_formats.float_format import Format
 
 LONGEST, LARGEST_EXPONENT = 120, 400
 ALL_DIGITS, DIGITS = 120, 40
@@ -23,24 +23,21 @@ def parse(text: str) -> Number:
         raise ValueError(f"type {EXAMPLES}, in at most {LONGEST} characters")
     if re.fullmatch(r"[-+]?(nan|inf(inity)?)", text, re.IGNORECASE):
         return float(text)
-    if re.fullmatch(r"[-+]?0x[\da-f]*\.?[\da-f]*(p[-+]?\d+)?", text, re.IGNORECASE):
-        return _from_hex(text)
     exponent = re.search(r"e([-+]?\d+)$", text, re.IGNORECASE)
-    if exponent and abs(int(exponent[1])) > LARGEST_EXPONENT:
+    is_hex = "0x" in text.lower()
+    if exponent and not is_hex and abs(int(exponent[1])) > LARGEST_EXPONENT:
         raise ValueError(f"exponents go from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT} here")
     try:
-        number = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        number = Fraction(float.fromhex(text) if is_hex else text)
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(f"{text!r} is no number: type {EXAMPLES}") from None
     return -0.0 if number == 0 and text.startswith("-") else number
 
 
-def _from_hex(text: str) -> Number:
-    try:
-        number = float.fromhex(text)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no float64 in hexadecimal: 0x1.8p3 is 12") from None
-    return number if number == 0 and math.copysign(1, number) < 0 else Fraction(number)
+def exactly(number: float) -> Number:
+    """A float as a Fraction; what no Fraction is (NaN, infinities, −0) stays a float."""
+    plain = math.isfinite(number) and not (number == 0 and math.copysign(1, number) < 0)
+    return Fraction(number) if plain else number
 
 
 def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
@@ -67,6 +64,7 @@ def _is_odd(number: float) -> bool:
 
 def decimal(number: Number) -> str:
     """All decimal digits where they end within ALL_DIGITS, else the first DIGITS and `…`."""
+    number = exactly(number) if isinstance(number, float) else number
     if isinstance(number, float):
         return str(number)
     context = Context(prec=2000)
@@ -74,11 +72,8 @@ def decimal(number: Number) -> str:
     whole = Context(prec=ALL_DIGITS).plus(digits)
     exact = Fraction(whole) == number
     shown = (whole if exact else Context(prec=DIGITS).plus(digits)).normalize(context)
-    return (f"{shown:f}" if _short(shown) else f"{shown:g}") + ("" if exact else "…")
-
-
-def _short(number: Decimal) -> bool:
-    return number == 0 or -12 <= number.adjusted() <= 20
+    short = shown == 0 or -12 <= shown.adjusted() <= 20
+    return (f"{shown:f}" if short else f"{shown:g}") + ("" if exact else "…")
 
 
 def fraction(number: Number) -> str:
