@@ -31,7 +31,7 @@ from course_utils.chapters.collectives.trials import (
     right_answer,
     time_all_reduces,
 )
-from course_utils.core.evidence import published
+from course_utils.core.evidence import data, published
 from course_utils.lesson.exercises import grade
 
 every_way = pytest.mark.parametrize("way", ALL_REDUCES)
@@ -135,7 +135,7 @@ def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients
         assert sum(r["numbers"] for r in sent) == 25_557_032
         assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
     assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
-    assert "MIT" in published("ddp_resnet50_step").licence
+    assert "MIT" in data("published/ddp_resnet50_step.json")["licence"]
 
 
 def test_every_rank_hears_the_time_of_the_slowest(four_ranks):
