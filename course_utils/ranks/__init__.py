@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any
 
 ROOMS = {
-    "RankError": "session",
+    "RankError": "engine.report",
+    "RanksError": "engine.report",
+    "RanksInterrupted": "engine.report",
     "connect": "session",
     "pull": "session",
     "push": "session",

@@ -15,8 +15,9 @@ from course_utils import ranks
 from course_utils.core import files
 from course_utils.ranks.engine import script
 from course_utils.ranks.engine.forker import GPU_DEVICES
-from course_utils.ranks.engine.launched import program_of
 from course_utils.ranks.engine.rank_program import NAMES, find_ids
+from course_utils.ranks.engine.starters import program_of
+from course_utils.ranks.session import START
 
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 SUM = "x = torch.ones(2) * rank\ndist.all_reduce(x)\nx.tolist(), world_size"
@@ -74,7 +75,7 @@ def test_srun_is_understood_as_a_stand_in_plays_it(capsys, tmp_path):
 
 
 def test_where_no_process_can_be_forked_new_ones_are_spawned(capsys, monkeypatch):
-    monkeypatch.setenv(ranks.START, "spawn")
+    monkeypatch.setenv(START, "spawn")
     ranks.start(2)
     sums(capsys, 2)
     ranks.run_cell("rank")

@@ -1,6 +1,5 @@
 """What a rank runs: it dials the notebook and does what it is told, cell after cell."""
 
-import ctypes
 import faulthandler
 import os
 import queue
@@ -12,6 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from course_utils.ranks.engine import cell, flight, output, place, wire
@@ -85,6 +85,7 @@ class Rank:
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
             "local_rank": self.local_rank, "device": torch.device(device),
         }  # fmt: skip
+        _prepare()
         self.pipe.drain()
 
     def _serve_store(self) -> Any:
@@ -130,7 +131,7 @@ class Rank:
         self.names |= cell.unpack(payload)
 
     def _pull(self, order: wire.Message, _payload: bytes) -> bytes:
-        return cell.pack(eval(order["expression"], self.names))
+        return cell.pack(eval(order["name"], self.names))
 
     def _listen(self) -> None:
         """Answers at once while the main thread works: where it is, and to stop."""
@@ -189,10 +190,11 @@ def end(pid: int) -> None:
     os._exit(1)
 
 
-def die_with_parent() -> None:
-    """The system kills this process when its parent ends (Linux; elsewhere ranks watch)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+def _prepare() -> None:
+    """Calls the function that PREPARE names, as "module:function"; it takes no arguments."""
+    module, _, function = os.environ.get(wire.PREPARE, "").partition(":")
+    if function:
+        getattr(import_module(module), function)()
 
 
 def _seed(rank: int) -> None:
