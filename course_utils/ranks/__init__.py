@@ -17,7 +17,6 @@ ROOMS = {
     "run": "session",
     "run_cell": "session",
     "start": "session",
-    "status": "session",
     "stop": "session",
     "warm_up": "session",
 }

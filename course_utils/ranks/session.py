@@ -235,17 +235,6 @@ def stop() -> None:
     _session.n, _session.device, _session.limit_seconds = None, None, LIMIT_SECONDS
 
 
-def status() -> str:
-    """How many ranks there are, where, and with which process ids."""
-    crew = _session.crew
-    if crew is None or crew.broken:
-        return "No ranks are running."
-    who = ", ".join(
-        f"{rank} on {h['host']} ({h['pid']})" for rank, h in sorted(crew.hellos.items())
-    )
-    return f"{len(crew.lines)} ranks: {who}"
-
-
 def _crew() -> Crew:
     assert _session.crew is not None
     return _session.crew

@@ -24,7 +24,7 @@ class _Message:
 
 
 class SimulatedNet:
-    """One rank's side of a simulated net; see `collectives.Net`.
+    """One rank's side of a simulated net; see `by_hand.Net`.
 
     `before_step(net)` is called before each step, for those who want to watch.
     """

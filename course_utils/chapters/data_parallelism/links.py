@@ -25,7 +25,7 @@ class Work(Protocol):
         """Returns when the sum is there."""
 
 
-class Link:
+class CountedLink:
     """torch.distributed's all_reduce, not waited for; `messages` and `n_bytes` count the calls.
 
     `n_bytes` are those of the tensors that were handed over, whatever the algorithm sends of them.
@@ -62,7 +62,7 @@ class Link:
         return work
 
 
-class SlowLink(Link):
+class SlowLink(CountedLink):
     """A link on which one message after the other takes α + β·bytes.
 
     A thread sleeps for that time and then adds up, so the caller's own thread can compute.
@@ -124,7 +124,7 @@ def apart(x: "torch.Tensor", y: "torch.Tensor") -> float:
 
 
 class PlayedLink:
-    """The same for a rank that a thread plays (`simulated_ranks`): it waits, and keeps `sizes`.
+    """Sums and broadcasts of a rank that a thread plays (`simulated_ranks`); each call waits.
 
     `sizes` are the bytes of each message, in order; `rank` and `n` say who this is.
     """
