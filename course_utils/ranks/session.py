@@ -8,6 +8,8 @@
 
 In a cell, `torch`, `dist`, `rank`, `world_size`, `local_rank` and `device` are there. The ranks and
 their variables stay until `restart`, `stop`, another number of ranks, or a fault that breaks them.
+`pull("x")` brings a variable here, a list by rank; `run(function)` calls a function of the notebook
+on every rank, and brings what it returns.
 """
 
 import atexit

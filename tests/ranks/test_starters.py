@@ -13,7 +13,7 @@ import torch
 
 from course_utils import ranks
 from course_utils.core import files
-from course_utils.ranks.engine import script
+from course_utils.ranks.engine import script, wire
 from course_utils.ranks.engine.forker import GPU_DEVICES
 from course_utils.ranks.engine.rank_program import NAMES, find_ids
 from course_utils.ranks.engine.starters import program_of
@@ -163,3 +163,13 @@ def test_a_forked_rank_has_what_optimizers_import_already():
 
     ranks.start(1, device="cpu")
     assert ranks.run(added)[0] < 10
+
+
+def test_what_ranks_are_to_call_first_is_called_and_its_failure_has_words(monkeypatch, capsys):
+    monkeypatch.setenv(wire.PREPARE, "faulthandler:disable")
+    ranks.run_cell("import faulthandler\nprint(faulthandler.is_enabled())", 1)
+    assert capsys.readouterr().out == "[rank 0] False\n"
+    monkeypatch.setenv(wire.PREPARE, "no_such_module:call")
+    ranks.restart()
+    with pytest.raises(ranks.RankError, match="No module named 'no_such_module'"):
+        ranks.run_cell("rank")

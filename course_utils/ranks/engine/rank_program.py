@@ -34,7 +34,7 @@ class Rank:
         self.line, (self.rank, self.world_size, self.local_rank) = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
-        self.busy = False
+        self.busy, self.prepared = False, False
         self.budget, self.pipe = output.capture(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
@@ -85,7 +85,6 @@ class Rank:
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
             "local_rank": self.local_rank, "device": torch.device(device),
         }  # fmt: skip
-        _prepare()
         self.pipe.drain()
 
     def _serve_store(self) -> Any:
@@ -114,6 +113,9 @@ class Rank:
         self.line.send(done, result or b"")
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
+        if not self.prepared:
+            self.prepared = True
+            _prepare()
         if self.group and "init" in order:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
