@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides progress test testgpu oldest doctor record kit normalise lock clean
+.PHONY: help setup lab demo slides progress test testgpu oldest doctor record kit new style normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
@@ -41,6 +41,12 @@ record: setup  ## run the chapters here and keep what they measured (ARGS="02_as
 
 kit: setup  ## what a machine with torch and no network needs to record (ARGS="--python 3.11")
 	@$(PYTHON_HERE) -m tools.kit $(ARGS)
+
+new: setup  ## a chapter's skeleton, run and tested (CHAPTER=03_profiling TITLE="Profiling", or REMOVE=1)
+	@$(PYTHON_HERE) -m tools.new
+
+style: setup  ## format the code of a chapter and its solutions, say what is left (ARGS="03")
+	@$(PYTHON_HERE) -m tools.notebook_style --format $(ARGS)
 
 normalise: setup  ## run chapters and store their outputs (ARGS="02_async_execution")
 	@$(PYTHON_HERE) -m course_utils normalise $(ARGS)

@@ -32,12 +32,12 @@ ROOMS = {
     "bar": "core.running",
     "compare_bars": "figures.compare",
     "compare_lines": "figures.compare",
-    "draw_bands": "figures.bands",
+    "draw_bands": "figures.compare",
     "number_lines": "figures.compare",
     "stacked_bytes": "figures.byte_bars",
     "table": "figures.tables",
-    "Series": "core.series",
-    "series": "core.series",
+    "Series": "core.evidence",
+    "series": "core.evidence",
     "format_seconds": "core.measurement",
     "Gpu": "chapters.async_execution.gpu_backend",
     "Stream": "chapters.async_execution.gpu_backend",
@@ -56,4 +56,4 @@ def load_ipython_extension(shell: Any) -> None:
     """`%load_ext course_utils`: makes `%%ranks` known; what ranks compute counts as this page's."""
     import_module("course_utils.ranks.engine.magic").register(shell)
     crew = import_module("course_utils.ranks.engine.crew")
-    import_module("course_utils.core.processors").adopt(crew.processes)
+    import_module("course_utils.core.timing").adopt(crew.processes)

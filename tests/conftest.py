@@ -1,8 +1,10 @@
 """Fixtures that the tests share."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,7 +13,9 @@ from course_utils.core import recording as keeping
 
 
 @pytest.fixture
-def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machine]:
+def fake_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., machine.Machine]]:
     """Makes every room believe in another machine: `fake_machine(gpus=2)`."""
 
     def pretend(gpus: int = 0, cores: int = 2, gpu: str = "NVIDIA H200") -> machine.Machine:
@@ -23,35 +27,36 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., machine.Machi
             gpus=(machine.GPU(gpu, 141_000_000_000, (9, 0)),) * gpus,
             driver="580.0" if gpus else None,
             versions={"python": "3.12.0", "torch": "2.11.0", "numpy": "2.5.0"},
-            backends=("cpu",),
             hidden_gpus=None,
         )
-        for room in (
-            "machine",
-            "recording",
-            "recording_plan",
-            "claims",
-            "labelled",
-            "chapter",
-            "notebooks",
-        ):
-            module = __import__(f"course_utils.{room}", fromlist=["x"])
-            if hasattr(module, "this_machine"):
-                monkeypatch.setattr(module, "this_machine", lambda: made)
-            if hasattr(module, "physical_cores"):
-                monkeypatch.setattr(module, "physical_cores", lambda: cores)
+        for name, fake in (("this_machine", lambda: made), ("physical_cores", lambda: cores)):
+            for room in _rooms_with(name):
+                monkeypatch.setattr(room, name, fake)
         return made
 
-    return pretend
+    real = {name: getattr(machine, name) for name in ("this_machine", "physical_cores")}
+    yield pretend
+    for name, value in real.items():  # also in rooms that were imported meanwhile
+        for room in _rooms_with(name):
+            setattr(room, name, value)
+
+
+def _rooms_with(name: str) -> list[ModuleType]:
+    """The modules of the library that were imported until now and have such a name."""
+    return [
+        room
+        for path, room in list(sys.modules.items())
+        if path.startswith("course_utils.") and name in vars(room)
+    ]
 
 
 @pytest.fixture
-def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A data folder with one chapter that declares the experiments `speed` and `claims`."""
     declared = {
         "02_async_execution": {
             "speed": {"version": 2, "columns": ["what", "run_seconds"]},
-            "claims": {"version": 1, "columns": ["claim", "needs", "held"]},
+            "claims": {"version": 1, "columns": ["id", "claim", "needs", "held"]},
         }
     }
     (tmp_path / "experiments.json").write_text(json.dumps(declared))

@@ -19,7 +19,7 @@ from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS
 
 EVERYTHING = re.compile(
     r"(data|\.ci|tools/(setup|test|report|affected))\b|requirements\.txt|pyproject\.toml|Makefile"
-    r"|tests/(conftest\.py|sanitise\.cfg)|course_utils/(__init__|core/(files|doors))\.py"
+    r"|(tests/)?conftest\.py|tests/sanitise\.cfg|course_utils/(__init__|core/(files|doors))\.py"
 )
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
@@ -95,8 +95,8 @@ def _checkers(path: str) -> frozenset[str]:
     """The checkers of a notebook's exercises; all of them for a test."""
     rooms = (ROOT / "course_utils" / "chapters").glob("*/exercises.py")
     if path.endswith(".ipynb"):
-        solutions = f"solutions/{Path(path).name}"
-        return frozenset(_name(room) for room in rooms if solutions in room.read_text())
+        chapter = Path(path).stem.partition("_")[2]
+        return frozenset(_name(room) for room in rooms if room.parent.name == chapter)
     return frozenset(map(_name, rooms)) if DOOR in used_by(path) else frozenset()
 
 
@@ -176,7 +176,7 @@ def _module(name: str, whole: bool = False) -> list[str]:
 def _files_called() -> dict[str, list[str]]:
     """Files that are named by their name alone: what a widget loads, what a page shows."""
     found: dict[str, list[str]] = {}
-    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh", ".": "md yml"}
+    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh txt", ".": "md yml"}
     for folder, kinds in kinds_in.items():
         for kind in kinds.split():
             for path in (ROOT / folder).glob(f"{'**/' if folder != '.' else ''}*.{kind}"):

@@ -50,12 +50,16 @@ class Case:
 
 @dataclass
 class Chapter:
-    """What a run says of one chapter. Seconds are the page's own, without waiting for its turn."""
+    """What a run says of one chapter. Seconds are the page's own, without waiting for its turn.
+
+    Claims are known by their ids: with those that failed or weren't decided stand their sentences,
+    with those that weren't tested here what they need.
+    """
 
     seconds: float = 0.0
     claims_held: int = 0
-    claims_failed: list[str] = field(default_factory=list)
-    claims_not_decided: list[str] = field(default_factory=list)
+    claims_failed: dict[str, str] = field(default_factory=dict)
+    claims_not_decided: dict[str, str] = field(default_factory=dict)
     claims_not_tested_here: dict[str, str] = field(default_factory=dict)
     exercises_verified: list[str] = field(default_factory=list)
     exercises_not_verified: list[str] = field(default_factory=list)
@@ -148,12 +152,15 @@ def _claims(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
     """A claim made several times (page, solutions, other conditions) counts once, at its worst."""
     outcomes: dict[str, set[str]] = defaultdict(set)
     for one in journal:
-        if one["kind"] == "claim":
-            outcomes[one["text"]].add(one["outcome"])
-            if one["outcome"] == "not tested here":
-                chapter.claims_not_tested_here[one["text"]] = one["needs"]
-    chapter.claims_failed = [text for text, seen in outcomes.items() if "failed" in seen]
-    chapter.claims_not_decided = [t for t, seen in outcomes.items() if "not decided" in seen]
+        if one["kind"] != "claim":
+            continue
+        outcomes[one["id"]].add(one["outcome"])
+        if one["outcome"] == "failed":
+            chapter.claims_failed[one["id"]] = one["claim"]
+        elif one["outcome"] == "not decided":
+            chapter.claims_not_decided[one["id"]] = one["claim"]
+        elif one["outcome"] == "not tested here":
+            chapter.claims_not_tested_here[one["id"]] = one["needs"]
     chapter.claims_held = sum(seen == {"held"} for seen in outcomes.values())
 
 
@@ -170,10 +177,11 @@ def _evidence(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
 
 def _exercises(cases: list[Case]) -> dict[str, bool]:
     """Whether everything that tests an exercise's check passed: solution, stub, wrong answers."""
+    known = {one.name for one in exercises.all_exercises()}
     verified: dict[str, bool] = {}
     for case in cases:
-        if case.group == "tests.pages.test_answers" and "[" in case.name:
-            exercise = case.name.partition("[")[2].rstrip("]").partition("-")[0]
+        exercise = case.name.partition("[")[2].rstrip("]").partition("-")[0]
+        if case.group == "tests.pages.test_answers" and exercise in known:
             verified[exercise] = verified.get(exercise, True) and case.problem is None
     return verified
 
@@ -227,7 +235,9 @@ def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
     for name, chapter in chapters.items():
         lines += [f"✗ {name}, {problem}" for problem in chapter.failed]
         lines += [f"– {name}, passed when run again: {first}" for first in chapter.passed_again]
-        lines += [f"– {name}, not decided: {text}" for text in chapter.claims_not_decided]
+        lines += [f"✗ {name}, claim {id}: {text}" for id, text in chapter.claims_failed.items()]
+        not_decided = chapter.claims_not_decided.items()
+        lines += [f"– {name}, claim {id} not decided: {text}" for id, text in not_decided]
         if chapter.over_budget:
             lines.append(f"– {name} takes {chapter.seconds:.0f} s, over its {BUDGET_SECONDS} s")
     spent = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in _slowest(cases)[:8])

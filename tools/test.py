@@ -83,6 +83,7 @@ def main(extra: list[str]) -> int:
     clean = [
         step("Style", "ruff", "check", "."),
         step("Format", "ruff", "format", "--check", "."),
+        step("Style and format of the notebooks", "tools.notebook_style"),
         step("Types", "mypy"),
     ]
     return int(not (run(chosen, extra) and all(clean)))
@@ -95,7 +96,7 @@ def run(chosen: Selection, extra: list[str]) -> bool:
         old.unlink(missing_ok=True)
     common = ["pytest", "-n", os.environ.get("WORKERS", "2"), *extra]
     if chosen.stems:
-        common += ["-p", "tests.support.only_chapters", "--only-chapters", ",".join(chosen.stems)]
+        common += ["--only-chapters", ",".join(chosen.stems)]
     passed = []
     if chosen.library:
         junit = f"--junitxml={report.JUNIT['library']}"
@@ -103,14 +104,14 @@ def run(chosen: Selection, extra: list[str]) -> bool:
     if chosen.chapters:
         junit = f"--junitxml={report.JUNIT['chapters']}"
         compare = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope")
-        order = ("--no-loadscope-reorder", "-p", "tests.support.timed_last")
+        as_collected = "--no-loadscope-reorder"
         settings = {
             "COURSE_STRICT": "1",
             "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),
             JOURNAL: str(report.JOURNAL),
         }
         passed.append(
-            step(CHAPTERS, *common, *compare, *order, junit, *chosen.chapters, **settings)
+            step(CHAPTERS, *common, *compare, as_collected, junit, *chosen.chapters, **settings)
             or again([*common, *compare], settings)
         )
     print("\n== The report")

@@ -73,7 +73,7 @@ def report(runs: list[CellRun]) -> str:
 
 
 def keep_stored(path: Path) -> Path:
-    """A copy of the chapter as it is stored, for a cell that fails in class; where it lies."""
+    """Copies the chapter as stored, for cells that fail in class; returns the copy's path."""
     STORED.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(path, STORED / path.name))
 

@@ -47,7 +47,7 @@ def examine() -> list[Finding]:
 
 
 def report(findings: list[Finding]) -> str:
-    """One line a finding, then what it comes to."""
+    """One line for each finding, then a verdict on the machine."""
     marks = {True: "✓", False: "✗", None: "–"}
     lines = [f"{marks[f.works]} {f.what:<12} {f.text}" for f in findings]
     broken = [f.what for f in findings if f.works is False]

@@ -89,12 +89,11 @@ def planned_work() -> dict[str, Any]:
 
 def state(chapter: str, name: str, folder: Path) -> str:
     """Why an experiment is to be measured ("missing", "older than its code", ...), or ""."""
-    declared = evidence.experiments()[chapter][name]
     path = folder / chapter / f"{name}.json"
     if not path.exists():
         return "missing"
     try:
-        content = evidence.read_recording(path, declared["version"], declared["columns"])
+        content = evidence.read_recording(path, evidence.find_experiment(f"{chapter}/{name}"))
     except evidence.EvidenceError:
         return "not readable"
     if content.get("missing_rows"):
@@ -114,7 +113,7 @@ def seconds_of(work: Work, specs: Specs | None) -> float:
     for name, flops in work.get("flops", {}).items():
         seconds += flops / ((getattr(specs, name) or specs.fp32) * 1e12 * COMPUTES)
     seconds += work.get("bytes", 0) / (specs.memory_gb_per_s * 1e9 * READS)
-    one_way = 64 if "NVLink" in specs.link else specs.link_gb_per_s / 2  # SXM's host link is PCIe
+    one_way = specs.host_link_gb_per_s / 2
     return seconds + work.get("link_bytes", 0) / (one_way * 1e9 * READS)
 
 

@@ -1,1 +1,1 @@
-"""What a number is: files, machine and GPUs, measuring, evidence, series, claims."""
+"""What a number is: files, machine and GPUs, measuring, evidence, claims."""

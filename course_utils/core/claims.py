@@ -1,6 +1,7 @@
 """`claim`: a sentence of the course that fails where it isn't so."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from course_utils.core import evidence, recording, running
 from course_utils.core.machine import physical_cores, this_machine
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, format_ratio
 
+ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _held: list[evidence.Row] = []
 
 
@@ -17,51 +19,72 @@ class ClaimError(AssertionError):
 
 
 def claim(
-    text: str,
-    condition: bool | Callable[[], bool],
+    id: str,
+    sentence: str,
+    condition: bool | Callable[[], bool] | None = None,
     got: Any = None,
     needs: str | None = None,
     timed: Measurement | None = None,
 ) -> None:
-    """Prints `✓ text` where `condition` holds, or raises ClaimError with `got`.
+    """Prints `✓ sentence` where `condition` holds, or raises ClaimError with `got`.
 
+    Recorded evidence and reports know a claim by its `id`, so the sentence may be reworded: two
+    to four words of the field, joined by hyphens, that no other claim of the chapter has. A claim
+    made for several cases, in a loop, held where all of them did.
     `needs` is None, "gpu", "gpus:N" or "cores:N". On a machine without them nothing is tested, a
     callable condition isn't called, and the line says on which recorded machine the claim held,
     if any.
     `got` is shown as it is; measured values carry their ≈. `timed` is the measurement that the
     condition rests on: where it fails and other programs were busy meanwhile, the claim is left
     undecided, in a line that says so.
+
+    Raises: ValueError for an id or a need that isn't one, TypeError for a condition that is
+    missing or neither True nor False.
     """
+    _require_id(id)
+    if condition is None:
+        raise TypeError(f"a claim's condition is True or False: claim({id!r}, …) has none")
     missing = _missing(needs)
+    row = {"id": id, "claim": sentence, "needs": needs}
     if missing:
-        running.note("claim", text=text, needs=needs, outcome="not tested here")
-        print(f"– {text}: not tested here ({missing} needed; {_held_on(text)})")
+        running.note("claim", **row, outcome="not tested here")
+        print(f"– {sentence}: not tested here ({missing} needed; {_held_on(id)})")
         return
     holds = _truth(condition() if callable(condition) else condition)
     shown = "" if got is None else f" ({got})"
     if not holds and timed and (timed.others or 0) > OTHERS_BOUND:
-        running.note("claim", text=text, needs=needs, outcome="not decided")
-        print(f"– {text}: not decided, other programs took {format_ratio(timed.others or 0)} cores")
+        running.note("claim", **row, outcome="not decided")
+        busy = format_ratio(timed.others or 0)
+        print(f"– {sentence}: not decided, other programs took {busy} cores")
         return
-    _remember(text, needs, holds)
-    running.note("claim", text=text, needs=needs, outcome="held" if holds else "failed")
+    _remember(row | {"held": holds})
+    running.note("claim", **row, outcome="held" if holds else "failed")
     if not holds:
-        raise ClaimError(f"✗ {text}{shown}")
-    print(f"✓ {text}{shown}")
+        raise ClaimError(f"✗ {sentence}{shown}")
+    print(f"✓ {sentence}{shown}")
 
 
 @contextmanager
-def refuses(text: str, *errors: type[Exception]) -> Iterator[None]:
+def refuses(id: str, sentence: str, *errors: type[Exception]) -> Iterator[None]:
     """The claim that the block ends in one of these errors, which is printed and goes no further.
 
     Another error goes on as it is; a block that ends well is a ClaimError.
     """
+    _require_id(id)
     try:
         yield
     except errors as error:
-        claim(text, True, got=f"{type(error).__name__}: {error}")
+        claim(id, sentence, True, got=f"{type(error).__name__}: {error}")
     else:
-        claim(text, False, got="no error")
+        claim(id, sentence, False, got="no error")
+
+
+def _require_id(id: str) -> None:
+    if not isinstance(id, str) or not ID.fullmatch(id):
+        raise ValueError(
+            "a claim begins with its id, two to four lower-case words joined by hyphens, then "
+            f"comes its sentence: claim('launch-returns-first', 'the launch …', …), not {id!r:.60}"
+        )
 
 
 def _truth(found: Any) -> bool:
@@ -86,18 +109,18 @@ def _missing(needs: str | None) -> str:
     raise ValueError(f"needs is 'gpu', 'gpus:2', 'cores:2' or None, not {needs!r}")
 
 
-def _remember(text: str, needs: str | None, holds: bool) -> None:
+def _remember(row: evidence.Row) -> None:
     """Keeps the claims of this run as one experiment, while recording is on."""
-    _held.append({"claim": text, "needs": needs, "held": holds})
+    _held.append(row)
     if os.environ.get(recording.RECORD_TO) and os.environ.get(evidence.CHAPTER):
         recording.record("claims", _held)
 
 
-def _held_on(text: str) -> str:
+def _held_on(id: str) -> str:
     if not os.environ.get(evidence.CHAPTER):
         return "no recording"
     found = evidence.recorded("claims")
-    rows = [row for row in found.rows if row["claim"] == text] if found else []
+    rows = [row for row in found.rows if row["id"] == id] if found else []
     if not found or not rows:
         return "no machine has recorded it yet"
     verb = "held" if all(row["held"] for row in rows) else "FAILED"

@@ -1,15 +1,22 @@
-"""Evidence: what was measured elsewhere by this course, and what others said."""
+"""Evidence: numbers, what kind of evidence they are, and where they are from.
+
+The way of a number to the page: `timing` measures it, a `measurement` holds its repetitions,
+`recording` keeps it for other machines, here it becomes a `Series`, and `figures.compare` draws it.
+"""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from course_utils.core import files, running
+from course_utils.core.machine import this_machine
+from course_utils.core.measurement import Measurement
 
 CHAPTER = running.CHAPTER
 Row = dict[str, Any]
@@ -20,14 +27,54 @@ class EvidenceError(Exception):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Evidence from elsewhere: rows of named columns, with units in the names."""
+class Series:
+    """Numbers from one place, what kind of evidence they are, and where they are from.
 
-    rows: list[Row]
+    `values` are the numbers under their labels, as a figure shows them. What was recorded or
+    published has `rows` too: all that is known, in named columns, with units in the names.
+    """
+
+    values: Mapping[Any, float]
+    kind: str  # live, recorded, published, predicted or exact
+    provenance: str
+    unit: str | None = None  # where it differs from the figure's
+    rows: Sequence[Row] = ()
+    source: str = ""  # who published it
+    machine: str = ""  # which one recorded it
+    date: str = ""  # when, as text that sorts
+
+    @classmethod
+    def of(cls, values: "Values") -> "Series":
+        """Plain values are live: measured here, now."""
+        if isinstance(values, Series):
+            return values
+        plain = {k: v.median if isinstance(v, Measurement) else float(v) for k, v in values.items()}
+        title, torch = this_machine().title, this_machine().versions["torch"]
+        return cls(plain, "live", f"live: {title}, torch {torch}, {datetime.now(UTC).date()}")
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Row], kind: str, provenance: str, **about: str) -> "Series":
+        """Rows from elsewhere; their first two columns are labels and values."""
+        label, value = list(rows[0])[:2]
+        values = {row[label]: row[value] for row in rows}
+        return cls(values, kind, provenance, rows=rows, **about)
+
+    @classmethod
+    def predicted(cls, values: Mapping[Any, float | Measurement]) -> "Series":
+        """What a formula gives: drawn as a dotted line, without a machine."""
+        return cls(cls.of(values).values, "predicted", "")
+
+    @classmethod
+    def exact(cls, values: Mapping[Any, float]) -> "Series":
+        """What holds on every machine: no measurement, so no provenance."""
+        return cls(dict(values), "exact", "")
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
 
     def value(self, column: str, **where: Any) -> Any:
         """The one entry of `column` in the row whose other columns equal `where`."""
-        found = [r[column] for r in self.rows if all(r.get(k) == v for k, v in where.items())]
+        found = [row[column] for row in self.rows_where(**where)]
         if len(found) != 1:
             raise EvidenceError(f"{len(found)} rows have {where}, not one")
         return found[0]
@@ -36,32 +83,35 @@ class Rows:
         """All entries of a column, in order."""
         return [row[name] for row in self.rows]
 
+    def rows_where(self, **where: Any) -> list[Row]:
+        """The rows whose columns equal `where`, in order."""
+        return [row for row in self.rows if all(row.get(k) == v for k, v in where.items())]
+
+
+Values = Mapping[Any, float | Measurement] | Series
+
+
+def series(
+    source: Series | None, label: str, value: str, unit: str | None = None, **where: Any
+) -> Series | None:
+    """The same evidence with other columns as labels and values, of the rows that have `where`.
+
+    None without such rows.
+    """
+    rows = source.rows_where(**where) if source else []
+    if not source or not rows:
+        return None
+    return replace(source, values={row[label]: row[value] for row in rows}, unit=unit, rows=rows)
+
 
 @dataclass(frozen=True)
-class Recording(Rows):
-    """One experiment as a named machine gave it."""
+class Experiment:
+    """What data/experiments.json declares; the version counts changes of what the columns mean."""
 
-    machine: str
-    date: str
-    versions: dict[str, str]
-
-    @property
-    def provenance(self) -> str:
-        """`recorded: H200, torch 2.11.0, 2026-11-21`"""
-        return f"recorded: {self.machine}, torch {self.versions['torch']}, {self.date[:10]}"
-
-
-@dataclass(frozen=True)
-class Published(Rows):
-    """Figures of someone else's, with their source."""
-
-    source: str
-    what: str
-    licence: str | None = None
-
-    @property
-    def provenance(self) -> str:
-        return f"published: {self.source}"
+    chapter: str
+    name: str
+    version: int
+    columns: list[str]
 
 
 @cache
@@ -81,29 +131,29 @@ def data(name: str) -> dict[str, Any]:
     return found
 
 
-def recorded(experiment: str, machine: str | None = None) -> Recording | None:
-    """What a machine gave for an experiment: the named one, else the newest recording with a GPU.
+def recorded(experiment: str) -> Series | None:
+    """What a machine gave for an experiment: the newest recording, one with a GPU first.
 
     None where nothing was recorded. A file that is broken, edited or of another version of the
     experiment is passed over, with a printed sentence that says so.
     Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
-    chapter, name, declared = declaration(experiment)
-    found = []
-    for path in sorted(files.RECORDED.glob(f"{machine or '*'}/{chapter}/{name}.json")):
+    wanted, found = find_experiment(experiment), []
+    for path in sorted(files.RECORDED.glob(f"*/{wanted.chapter}/{wanted.name}.json")):
         try:
-            content = read_recording(path, declared["version"], declared["columns"])
+            content = read_recording(path, wanted)
         except EvidenceError as problem:
             print(problem)
             continue
         if content["rows"]:
-            found.append((bool(content["machine"]["gpus"]), content["date"], content))
+            found.append(content)
     if not found:
         return None
-    _, _, best = max(found, key=lambda entry: entry[:2])
-    title = best["machine"]["name"]
-    running.note("recorded", name=name, machine=title, date=best["date"])
-    return Recording(best["rows"], title, best["date"], best["versions"])
+    best = max(found, key=lambda content: (bool(content["machine"]["gpus"]), content["date"]))
+    machine, date, torch = best["machine"]["name"], best["date"], best["versions"]["torch"]
+    running.note("recorded", name=wanted.name, machine=machine, date=date)
+    origin = f"recorded: {machine}, torch {torch}, {date[:10]}"
+    return Series.of_rows(best["rows"], "recorded", origin, machine=machine, date=date)
 
 
 def recorded_machines(chapter: str) -> list[str]:
@@ -119,15 +169,16 @@ def recorded_machines(chapter: str) -> list[str]:
     return [f"{name} ({date})" for name, date in sorted(newest.items())]
 
 
-def published(name: str) -> Published:
+def published(name: str) -> Series:
     """Figures of someone else's: from data/published.json, or data/published/<name>.json.
 
     Short ones stand together in the first, long tables in files of their own, as columns and rows.
     Raises: EvidenceError, with the names there are, for others.
     """
     found = data("published.json").get(name) or _published_table(name)
-    running.note("published", name=name, source=found["source"])
-    return Published(found["rows"], found["source"], found["what"], found.get("licence"))
+    source = found["source"]
+    running.note("published", name=name, source=source)
+    return Series.of_rows(found["rows"], "published", f"published: {source}", source=source)
 
 
 def published_names() -> list[str]:
@@ -145,8 +196,8 @@ def _published_table(name: str) -> dict[str, Any]:
     return table | {"rows": rows}
 
 
-def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dict[str, Any]:
-    """The content of a recorded file, checked; EvidenceError says what to do about a bad one."""
+def read_recording(path: Path, experiment: Experiment) -> dict[str, Any]:
+    """The content of a recorded file. Raises: EvidenceError, with what to do, for a bad one."""
     where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
     again = "Remove it, or record it again on that machine with `make record`."
     try:
@@ -158,52 +209,48 @@ def read_recording(path: Path, version: int, columns: Iterable[str] = ()) -> dic
         raise EvidenceError(f"{where} can't be read as a recording. {again}") from None
     if kept != found_digest:
         raise EvidenceError(f"{where} isn't what was recorded: its checksum differs. {again}")
-    if found != version:
+    if found != experiment.version:
         raise EvidenceError(
             f"{where} was recorded by version {found} of the experiment, and this chapter has "
-            f"version {version}: not shown. {again}"
+            f"version {experiment.version}: not shown. {again}"
         )
-    if not _is_whole(content, set(columns)):
+    if not _is_whole(content, set(experiment.columns)):
         raise EvidenceError(f"{where} lacks what every recording has. {again}")
     return content
 
 
-def _is_whole(content: dict[str, Any], columns: set[str]) -> bool:
+def _is_whole(content: Any, columns: set[str]) -> bool:
     """Machine, date, versions and rows are there, and every row has the experiment's columns."""
-    try:
-        texts = (content["machine"]["name"], content["date"], content["versions"]["torch"])
-        rows = content["rows"]
-        return (
-            all(isinstance(text, str) for text in texts)
-            and isinstance(content["machine"]["gpus"], list)
-            and all(columns <= set(row) for row in rows)
-            and isinstance(rows, list)
-        )
-    except (KeyError, TypeError):
-        return False
+    match content:
+        case {
+            "machine": {"name": str(), "gpus": list()},
+            "versions": {"torch": str()},
+            "date": str(),
+            "rows": list(rows),
+        }:
+            return all(isinstance(row, dict) and columns <= set(row) for row in rows)
+    return False
 
 
-def declaration(experiment: str) -> tuple[str, str, dict[str, Any]]:
-    """Chapter, name and declaration of an experiment, by its name in the chapter that runs.
+def find_experiment(wanted: str) -> Experiment:
+    """An experiment by its name in the chapter that runs, or by `chapter/name` from anywhere.
 
-    `chapter/name` finds it from anywhere. Raises: EvidenceError, with the names there are.
+    Raises: EvidenceError, with the names there are.
     """
-    chapter, _, name = experiment.rpartition("/")
+    chapter, _, name = wanted.rpartition("/")
     chapter = chapter or os.environ.get(CHAPTER, "")
     if not chapter:
         raise EvidenceError("Which chapter? Call start('02_async_execution') first, or name both.")
-    if chapter not in experiments():
-        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {_names(experiments())}")
-    if name not in experiments()[chapter]:
+    declared = experiments().get(chapter)
+    if declared is None:
+        known = ", ".join(sorted(experiments()))
+        raise EvidenceError(f"No chapter {chapter!r} records. Those are: {known}")
+    if name not in declared:
         raise EvidenceError(
-            f"{chapter} has no experiment {name!r}. It has: {_names(experiments()[chapter])}. "
+            f"{chapter} has no experiment {name!r}. It has: {', '.join(sorted(declared))}. "
             "A new one is declared in data/experiments.json."
         )
-    return chapter, name, experiments()[chapter][name]
-
-
-def _names(known: Iterable[str]) -> str:
-    return ", ".join(sorted(known))
+    return Experiment(chapter, name, **declared[name])
 
 
 def digest(content: dict[str, Any]) -> str:

@@ -12,16 +12,16 @@ DATA = ROOT / "data"
 RECORDED = DATA / "recorded"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes `text` to `path` so that a reader sees the old file or the new one, never a part.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file so that a reader sees the old one or the new one, never a part; text as UTF-8.
 
     Raises: OSError where the folder can't be written; nothing is left behind then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

@@ -2,8 +2,9 @@
 
 import os
 import platform
-import shutil
+import re
 import subprocess
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -29,11 +30,10 @@ class Machine:
     system: str
     processor: str
     cores: int
-    memory_bytes: int | None
+    memory_bytes: int
     gpus: tuple[GPU, ...]
     driver: str | None
     versions: dict[str, str]
-    backends: tuple[str, ...]
     hidden_gpus: str | None
 
     @property
@@ -55,8 +55,7 @@ class Machine:
         return f"{self._live()}\n{self._shown()}"
 
     def _live(self) -> str:
-        memory = f", ≈ {self.memory_bytes / 1e9:.1f} GB of memory" if self.memory_bytes else ""
-        box = f"≈ {self.cores} cores{memory}"
+        box = f"≈ {self.cores} cores, ≈ {self.memory_bytes / 1e9:.1f} GB of memory"
         if not self.gpus:
             return f"Live on this machine: {box}, no GPU. Work runs on the processor."
         gpus = ", ".join(f"{g.name} ({g.memory_bytes / 1e9:.0f} GB)" for g in self.gpus)
@@ -73,15 +72,9 @@ class Machine:
 
     def as_dict(self) -> dict[str, Any]:
         """The machine part of a file of recorded evidence."""
-        return {
-            "name": self.title,
-            "system": self.system,
-            "processor": self.processor,
-            "cores": self.cores,
-            "memory_bytes": self.memory_bytes,
-            "gpus": [asdict(gpu) for gpu in self.gpus],
-            "driver": self.driver,
-        }
+        elsewhere = ("versions", "hidden_gpus")
+        told = {name: value for name, value in asdict(self).items() if name not in elsewhere}
+        return {"name": self.title, **told, "gpus": list(told["gpus"])}
 
 
 def short_name(gpu_name: str) -> str:
@@ -93,7 +86,8 @@ def short_name(gpu_name: str) -> str:
 
 @cache
 def this_machine() -> Machine:
-    """Looks once at what is here; imports torch."""
+    """What this machine is; it is looked at once. Imports torch."""
+    import psutil
     import torch
 
     gpus = tuple(_gpu(i) for i in range(torch.cuda.device_count()))
@@ -101,11 +95,10 @@ def this_machine() -> Machine:
         system=f"{platform.system()} {platform.machine()}",
         processor=_processor(),
         cores=usable_cores(),
-        memory_bytes=_memory_bytes(),
+        memory_bytes=psutil.virtual_memory().total,
         gpus=gpus,
-        driver=_driver() if gpus else None,
+        driver=next(iter(query_gpus("driver_version")), None) if gpus else None,
         versions=_versions(),
-        backends=_backends(),
         hidden_gpus=None if gpus else _hidden_gpus(torch.version.cuda, torch.version.hip),
     )
 
@@ -134,14 +127,11 @@ def physical_cores() -> int:
 
     Where the system doesn't tell which share one, every processor counts.
     """
-    cores = set()
-    for cpu in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
-        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        try:
-            cores.add(siblings.read_text())
-        except OSError:
-            return usable_cores()
-    return len(cores) or usable_cores()
+    with suppress(OSError, AttributeError):
+        cpus = Path("/sys/devices/system/cpu")
+        mine = (cpus / f"cpu{n}/topology/thread_siblings_list" for n in os.sched_getaffinity(0))
+        return len({siblings.read_text() for siblings in mine})
+    return usable_cores()
 
 
 def _gpu(index: int) -> GPU:
@@ -151,22 +141,13 @@ def _gpu(index: int) -> GPU:
     return GPU(found.name, found.total_memory, (found.major, found.minor))
 
 
-def _memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
 def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            ]
-    except OSError:
-        names = []
-    return " ".join(names[0].split()) if names else platform.processor() or platform.machine()
+    """The processor's name from Linux's /proc/cpuinfo, else what Python knows of it."""
+    with suppress(OSError):
+        told = Path("/proc/cpuinfo").read_text()
+        if named := re.search(r"^model name\s*:\s*(.+)", told, re.M):
+            return " ".join(named[1].split())
+    return platform.processor() or platform.machine()
 
 
 def _versions() -> dict[str, str]:
@@ -185,38 +166,24 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _backends() -> tuple[str, ...]:
-    import torch
-
-    found = ["cpu"]
-    if torch.cuda.is_available():
-        found.append("cuda")
-    if torch.backends.mps.is_available():
-        found.append("mps")
-    if torch.distributed.is_available():
-        found += [n for n in ("gloo", "nccl") if getattr(torch.distributed, f"is_{n}_available")()]
-    return tuple(found)
-
-
-def _nvidia_smi(query: str) -> list[str]:
-    """One field of every NVIDIA GPU that the driver knows; nothing where there is no driver."""
-    if not shutil.which("nvidia-smi"):
-        return []
-    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+def nvidia_smi(*question: str) -> list[str]:
+    """The lines in which NVIDIA's driver answers; none where there is no driver."""
+    command = ["nvidia-smi", *question]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
         return []
-    return done.stdout.strip().splitlines() if done.returncode == 0 else []
+    return done.stdout.strip().splitlines()
 
 
-def _driver() -> str | None:
-    return next(iter(_nvidia_smi("driver_version")), None)
+def query_gpus(fields: str) -> list[str]:
+    """Those fields of every NVIDIA GPU that the driver knows, a line a GPU, parted by ", "."""
+    return nvidia_smi(f"--query-gpu={fields}", "--format=csv,noheader")
 
 
 def _hidden_gpus(cuda: str | None, hip: str | None) -> str | None:
     """A sentence where the driver sees GPUs and torch sees none; nothing where neither does."""
-    names = _nvidia_smi("name")
+    names = query_gpus("name")
     if not names:
         return None
     seen = f"The driver sees {len(names)} × {names[0]}, and torch sees none: "

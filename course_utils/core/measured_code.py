@@ -3,14 +3,14 @@
 The code of an experiment is found in the source, not by running it: the statements of the
 notebook that its `record` needs, backwards through the names they use, and the functions of the
 library that those name, and so on. What draws, claims or keeps is left out, and so are comments,
-layout, docstrings and the room that a function lives in.
+layout, docstrings, the sentences of claims and the room that a function lives in.
 """
 
 import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from course_utils.core import files
 KEEPS = re.compile(r"\b(?:record|record_each|record_snapshot)\b")
 MEASURES_NOTHING = re.compile(
     r"(figures|lesson|cli|judging|memory\.views)\b|.+\.(exercises|\w+_widget)$"
-    r"|core\.(claims|doors|evidence|files|machine|measured_code|recording|running|series)$"
+    r"|core\.(claims|doors|evidence|files|machine|measured_code|recording|running)$"
 )
 Statement = ast.stmt
 DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -38,8 +38,10 @@ def code_of(chapter: str, experiment: str) -> str:
     kept = [s for s in statements if _keeps(s, experiment)]
     page = _needed(statements, kept) if kept else statements
     found: dict[str, str] = {}
-    for imported in _imports(page):
-        _follow(*imported, found)
+    used = set().union(*map(_uses, page))
+    for name, place in _Code(page).elsewhere.items():
+        if name in used:
+            _follow(*place, found)
     parts = [_spelled(s) for s in page if not isinstance(s, ast.Import | ast.ImportFrom)]
     text = "\n".join([*parts, *(f"{name}: {code}" for name, code in sorted(found.items()))])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -113,30 +115,19 @@ def _is_stored(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
 
 
-def _imports(statements: Iterable[Statement]) -> Iterator[tuple[str, str]]:
-    """(room, name) of all that these statements use of the library; name is `*` for a whole room.
+def _place(module: str, name: str) -> tuple[str, str] | None:
+    """The room and the name that `from module import name` leads to; the name `*` for all of it.
 
-    An import's names count where another statement uses them.
+    None for what isn't the course's.
     """
-    used = set().union(*map(_uses, statements))
-    for statement in statements:
-        if isinstance(statement, ast.ImportFrom):
-            for alias in statement.names:
-                if (alias.asname or alias.name) in used:
-                    yield from _rooms(statement.module or "", alias.name)
-
-
-def _rooms(module: str, name: str) -> Iterator[tuple[str, str]]:
-    """Where `from module import name` leads: a name of a room, or a whole room."""
     package, *folders = module.split(".")
     if package != "course_utils":
-        return
+        return None
     if not (files.ROOT / module.replace(".", "/")).is_dir():
-        yield ".".join(folders), name
-        return
+        return ".".join(folders), name
     rooms: dict[str, str] = getattr(import_module(module), "ROOMS", {})
     room = ".".join([*folders, rooms.get(name, name)])
-    yield (room, name) if name in rooms else (room, "*")
+    return room, name if name in rooms else "*"
 
 
 def _follow(room: str, name: str, found: dict[str, str]) -> None:
@@ -155,7 +146,8 @@ def _follow(room: str, name: str, found: dict[str, str]) -> None:
 
 
 class _Code:
-    """A room's own names, each with its code and what that uses; and its names of other rooms."""
+    """What a page or a room binds: its own names, each with its code and the names that this code
+    uses, and the names that it imports from other rooms."""
 
     def __init__(self, body: list[Statement]) -> None:
         self.own: dict[str, list[tuple[str, set[str]]]] = {}
@@ -163,7 +155,7 @@ class _Code:
         for statement in body:
             if isinstance(statement, ast.ImportFrom):
                 for alias in statement.names:
-                    for place in _rooms(statement.module or "", alias.name):
+                    if place := _place(statement.module or "", alias.name):
                         self.elsewhere[alias.asname or alias.name] = place
             elif not isinstance(statement, ast.Import):
                 for name in _binds(statement):
@@ -182,7 +174,7 @@ def _room(room: str) -> _Code | None:
 
 def _spelled(node: ast.AST) -> str:
     """A node as text that is the same on every Python: kinds, names and constants in order."""
-    without = {id(text) for text in _docstrings(node)}
+    without = {id(text) for text in (*_docstrings(node), *_sentences(node))}
     parts: list[Any] = []
     for each in ast.walk(node):
         if id(each) not in without:
@@ -195,3 +187,9 @@ def _docstrings(node: ast.AST) -> Iterator[ast.AST]:
     for each in ast.walk(node):
         if isinstance(each, DEFINES) and each.body and isinstance(each.body[0], ast.Expr):
             yield from ast.walk(each.body[0])
+
+
+def _sentences(node: ast.AST) -> Iterator[ast.AST]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and getattr(each.func, "id", "") in ("claim", "refuses"):
+            yield from (part for text in each.args[1:2] for part in ast.walk(text))

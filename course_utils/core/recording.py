@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.core import evidence, files
-from course_utils.core.evidence import EvidenceError, Row
+from course_utils.core.evidence import EvidenceError, Experiment, Row, find_experiment
 from course_utils.core.machine import this_machine
 from course_utils.core.measured_code import code_of
 from course_utils.core.measurement import Measurement
 from course_utils.core.running import bar
 
 RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
-DEADLINE = (
-    "COURSE_DEADLINE"  # when to stop, in seconds since 1970; nothing waits where it isn't set
-)
+DEADLINE = "COURSE_DEADLINE"  # when to stop, in seconds since 1970; never where it isn't set
 SPREAD = ("_q1", "_q3", "_n")
+GO_ON = "The next `make record` goes on there."
 
 
 def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
@@ -36,10 +35,10 @@ def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
     Raises: EvidenceError for an unknown experiment, for columns other than those declared in
     data/experiments.json, and where the folder can't be written (the old file stays).
     """
-    columns = evidence.declaration(experiment)[2]["columns"]
+    wanted = find_experiment(experiment)
     if isinstance(rows, dict):
-        rows = [dict(zip(columns, pair, strict=True)) for pair in rows.items()]
-    _keep(experiment, [_checked(experiment, row) for row in rows])
+        rows = [dict(zip(wanted.columns, pair, strict=True)) for pair in rows.items()]
+    _keep(wanted, [_checked(wanted, row) for row in rows])
 
 
 def record_each(
@@ -50,21 +49,21 @@ def record_each(
     For experiments of many rows. While `make record` runs, the file is kept after every row, a
     row that this machine recorded with the same code and versions isn't measured again, and no
     row is begun that would end after the time is up. A row that fails (out of memory) is a
-    printed sentence and costs nothing else. `what` stands at the bar. Measurements come back as
-    `record` keeps them.
+    printed sentence and costs nothing else. `what` is the progress bar's label. Measurements come
+    back as `record` keeps them.
 
     Raises: EvidenceError as for `record`.
     """
-    cases = list(cases)
-    before = _rows_so_far(experiment)
+    cases, wanted = list(cases), find_experiment(experiment)
+    before = _rows_so_far(wanted)
     rows: list[Row] = []
     left_out: list[str] = []
     longest = 0.0
     for place, case in enumerate(bar(cases, what or experiment)):
         found = next((row for row in before if case.items() <= row.items()), None)
-        if found is None and _is_too_late(longest):
+        if found is None and seconds_left() < longest:
             print(f"Time is up: {place} of {len(cases)} rows of {experiment} are done. {GO_ON}")
-            _keep(experiment, rows, left_out, missing=len(cases) - place)
+            _keep(wanted, rows, left_out, missing=len(cases) - place)
             return rows
         start = time.perf_counter()
         try:
@@ -73,16 +72,13 @@ def record_each(
             left_out.append(_sentence(case, error))
             print(f"– {left_out[-1]}")
         else:
-            rows.append(_checked(experiment, found))
+            rows.append(_checked(wanted, found))
         _free_memory(failed=found is None)
         longest = max(longest, time.perf_counter() - start)
-        _keep(experiment, rows, left_out, missing=len(cases) - place - 1)
+        _keep(wanted, rows, left_out, missing=len(cases) - place - 1)
     if not cases:
-        _keep(experiment, rows)
+        _keep(wanted, rows)
     return rows
-
-
-GO_ON = "The next `make record` goes on there."
 
 
 def recording_folder() -> Path | None:
@@ -91,12 +87,8 @@ def recording_folder() -> Path | None:
 
 
 def seconds_left() -> float:
-    """Until the time that `make record` was given is up; infinity without one."""
+    """Seconds until the time given to `make record` is up; infinity where none was given."""
     return float(os.environ.get(DEADLINE, "inf")) - time.time()
-
-
-def _is_too_late(needed_seconds: float) -> bool:
-    return seconds_left() < needed_seconds
 
 
 def _sentence(case: Row, error: Exception) -> str:
@@ -106,42 +98,40 @@ def _sentence(case: Row, error: Exception) -> str:
 
 
 def _free_memory(failed: bool) -> None:
-    """After a failure, what it left on the GPU goes, so that the next row meets what it expects."""
+    """Gives back the GPU memory that a row left when it failed, so that the next one has it all."""
     torch = sys.modules.get("torch")
     if failed and torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 
 
-def _rows_so_far(experiment: str) -> list[Row]:
+def _rows_so_far(wanted: Experiment) -> list[Row]:
     """What this machine recorded with the same code and versions."""
-    path = _path(experiment)
+    path = _path(wanted)
     if path is None or not path.exists():
         return []
-    chapter, name, declared = evidence.declaration(experiment)
     try:
-        content = evidence.read_recording(path, declared["version"], declared["columns"])
+        content = evidence.read_recording(path, wanted)
     except EvidenceError:
         return []
-    same_code = content.get("code") == code_of(chapter, name)
-    return content["rows"] if same_code and content["versions"] == this_machine().versions else []
+    now = {"code": code_of(wanted.chapter, wanted.name), "versions": this_machine().versions}
+    return content["rows"] if now.items() <= content.items() else []
 
 
-def _path(experiment: str) -> Path | None:
-    chapter, name, _ = evidence.declaration(experiment)
+def _path(wanted: Experiment) -> Path | None:
     folder = recording_folder()
-    return folder / chapter / f"{name}.json" if folder else None
+    return folder / wanted.chapter / f"{wanted.name}.json" if folder else None
 
 
-def _checked(experiment: str, row: Row) -> Row:
+def _checked(wanted: Experiment, row: Row) -> Row:
     """The row as it is kept; EvidenceError where its columns aren't the declared ones."""
-    chapter, name, declared = evidence.declaration(experiment)
     plain = _plain(row)
-    if set(plain) - _spread_columns(plain) != set(declared["columns"]) or not _is_finite(plain):
+    columns = set(plain) - _spread_columns(plain)
+    if columns != set(wanted.columns) or not _is_finite(plain):
         raise EvidenceError(
-            f"{chapter}/{name} declares the columns {sorted(declared['columns'])} in "
+            f"{wanted.chapter}/{wanted.name} declares the columns {sorted(wanted.columns)} in "
             f"data/experiments.json, and wants finite numbers; this row is {plain}"
         )
-    return {column: plain[column] for column in declared["columns"]} | plain
+    return {column: plain[column] for column in wanted.columns} | plain
 
 
 def _plain(row: Row) -> Row:
@@ -163,19 +153,20 @@ def _spread_columns(row: Row) -> set[str]:
     return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
 
 
-def _keep(experiment: str, rows: list[Row], left_out: Iterable[str] = (), missing: int = 0) -> None:
-    path = _path(experiment)
+def _keep(
+    wanted: Experiment, rows: list[Row], left_out: Iterable[str] = (), missing: int = 0
+) -> None:
+    path = _path(wanted)
     if path is None:
         return
-    chapter, name, declared = evidence.declaration(experiment)
     content = {
-        "chapter": chapter,
-        "experiment": name,
-        "version": declared["version"],
+        "chapter": wanted.chapter,
+        "experiment": wanted.name,
+        "version": wanted.version,
         "machine": this_machine().as_dict(),
         "versions": this_machine().versions,
         "commit": _commit(),
-        "code": code_of(chapter, name),
+        "code": code_of(wanted.chapter, wanted.name),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "left_out": list(left_out),
         "missing_rows": missing,
@@ -186,7 +177,7 @@ def _keep(experiment: str, rows: list[Row], left_out: Iterable[str] = (), missin
         files.write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise EvidenceError(
-            f"{name} was measured but can't be kept: {path.parent} isn't writable "
+            f"{wanted.name} was measured but can't be kept: {path.parent} isn't writable "
             f"({error.strerror}). Make it writable, or record elsewhere with --to FOLDER."
         ) from None
 

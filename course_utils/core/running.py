@@ -1,4 +1,4 @@
-"""Who runs this page: whether a person sits there, a bar for them, a journal for `make test`."""
+"""The run of a page: whether a person watches it, a bar for them, a journal for `make test`."""
 
 import json
 import os
@@ -13,22 +13,21 @@ T = TypeVar("T")
 
 
 def is_attended() -> bool:
-    """False in a run of `normalise`, `record` or `demo`, and below pytest."""
+    """Whether a person watches: not in a run of `normalise`, `record` or `demo`, nor of pytest."""
     return not (os.environ.get(UNATTENDED) or os.environ.get("PYTEST_VERSION"))
 
 
-def bar(steps: Iterable[T], what: str = "", total: int | None = None) -> Iterator[T]:
-    """The same steps, under a bar that comes after a second and goes when they are done.
+def bar(steps: Iterable[T], what: str = "") -> Iterator[T]:
+    """The same steps, under a progress bar that appears after a second and goes when they are done.
 
-    `total` is their number, where `steps` can't say it. Nobody there: no bar, so that what is
-    stored and compared stays the same.
+    Where nobody watches there is no bar, so that what is stored and compared stays the same.
     """
     if not is_attended():
         yield from steps
         return
     from tqdm.auto import tqdm
 
-    with tqdm(steps, desc=what, total=total, leave=False, delay=1) as shown:
+    with tqdm(steps, desc=what, leave=False, delay=1) as shown:
         yield from shown
 
 

@@ -9,12 +9,15 @@ from typing import Any
 
 from course_utils.core.device_clock import DeviceClock
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, quartiles
-from course_utils.core.processors import OthersClock
 
 PATIENCE = 4
+LEAST_REPETITIONS = 5
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
-BLOCK_SECONDS = 0.05  # the guard's unit: /proc/stat ticks every 10 ms
+BLOCK_SECONDS = 0.05  # the guard's unit: the system counts processor time in ticks of 10 ms
+WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # guests are in user already
+_PID = os.getpid()
+_ours: set[int] = set()
 
 
 def seconds(fn: Callable[[], Any]) -> float:
@@ -41,12 +44,9 @@ def measure_rounds(
     while len(every) < times or (2 * len(quiet) < times and len(every) < PATIENCE * times):
         watch = OthersClock()
         every.append(one_round())
-        taken = watch.seconds()
-        if taken is None or taken / watch.wall_seconds <= OTHERS_BOUND:
+        if watch.is_quiet():
             quiet.append(every[-1])
-    kept = quiet if 2 * len(quiet) >= times else every
-    taken = total.seconds()
-    others = None if taken is None else taken / total.wall_seconds
+    kept, others = quiet if 2 * len(quiet) >= times else every, total.cores()
     return {
         key: Measurement(tuple(found[key] for found in kept), len(every), others, "host", unit)
         for key in every[0]
@@ -60,16 +60,14 @@ def measure(
     warmup: int = 2,
     budget_seconds: float = 0.3,
     precision: float = 0.01,
-    min_repetitions: int = 5,
     flush_l2: bool = False,
-    others_bound: float = OTHERS_BOUND,
 ) -> Measurement:
     """Times `fn()`: seconds per call, over repetitions.
 
     Repeats until the quartiles of the quiet repetitions lie within `precision` of the median
-    (relative, tested after 20), or `budget_seconds` have gone by, and at least `min_repetitions`
-    times. Repetitions made while other programs took more than `others_bound` processors are
-    dropped, unless fewer than `min_repetitions` would remain: then all are kept.
+    (relative, tested after 20), or `budget_seconds` have gone by, and at least LEAST_REPETITIONS
+    times. Repetitions made while other programs took more than OTHERS_BOUND processors are
+    dropped, unless fewer than LEAST_REPETITIONS would remain: then all are kept.
 
     `clock` is "device" (what the GPU takes, with no launch in it: device_clock.py), "host" (the
     wall clock, every device synchronised before and after: what a program gets, launches and all),
@@ -86,7 +84,7 @@ def measure(
         fn()
     synchronize()
     once, clock = _clock(fn, clock, flush_l2)
-    return _repeat(once, (clock, budget_seconds, precision, min_repetitions, others_bound))
+    return _repeat(once, clock, budget_seconds, precision)
 
 
 def synchronize() -> None:
@@ -107,31 +105,78 @@ def synchronize() -> None:
         torch.mps.synchronize()
 
 
-def _repeat(once: Callable[[], float], how: tuple[str, float, float, int, float]) -> Measurement:
-    clock, budget, precision, least, bound = how
+def adopt(pids: set[int]) -> None:
+    """Processes that work for this one from now on: its ranks. The set is read anew each time."""
+    global _ours
+    _ours = pids
+
+
+class OthersClock:
+    """How many processors programs other than this process took since this clock was made.
+
+    Processor time of this process, and of those that it adopted, isn't theirs; that of child
+    processes which still run is.
+    """
+
+    def __init__(self) -> None:
+        self.start, self.before = time.perf_counter(), others_seconds()
+
+    def cores(self) -> float | None:
+        """On average, never below 0 (1.0 is one whole core); None where the system doesn't tell."""
+        now = others_seconds()
+        if now is None or self.before is None:
+            return None
+        return max(0.0, now - self.before) / max(time.perf_counter() - self.start, 1e-9)
+
+    def is_quiet(self) -> bool:
+        """Whether others took little enough to believe what was measured; True if none can tell."""
+        return (self.cores() or 0.0) <= OTHERS_BOUND
+
+
+def others_seconds() -> float | None:
+    """Processor seconds of all programs since the machine started, without this one's and its
+    ranks'; None where the system doesn't tell."""
+    import psutil
+
+    try:
+        spent = psutil.cpu_times()
+    except (OSError, ValueError):
+        return None
+    everyone = sum(getattr(spent, kind, 0.0) for kind in WORKING)
+    return everyone - time.process_time() - sum(map(_used_by, _ours))
+
+
+def _used_by(pid: int) -> float:
+    import psutil
+
+    try:
+        return sum(psutil.Process(pid).cpu_times()[:2])
+    except psutil.Error:
+        return 0.0
+
+
+def _repeat(
+    once: Callable[[], float], clock: str, budget_seconds: float, precision: float
+) -> Measurement:
     quiet: list[float] = []
     every: list[float] = []
-    others_seconds, start = 0.0, time.perf_counter()
-    knows = True
+    total, end = OthersClock(), time.perf_counter() + budget_seconds
     collecting = gc.isenabled()
     gc.disable()
     try:
-        while time.perf_counter() - start < budget or len(every) < least:
+        while time.perf_counter() < end or len(every) < LEAST_REPETITIONS:
             watch = OthersClock()
-            block = _block(once, start + budget - time.perf_counter())
+            block = _block(once, end - time.perf_counter())
             every += block
-            taken = watch.seconds()
-            knows = knows and taken is not None
-            others_seconds += taken or 0.0
-            if taken is None or taken / watch.wall_seconds <= bound:
+            if watch.is_quiet():
                 quiet += block
-            if len(quiet) >= max(20, least) and _spread(quiet) < precision:
+            if len(quiet) >= 20 and _spread(quiet) < precision:
                 break
     finally:
         if collecting:
             gc.enable()
-    others = others_seconds / (time.perf_counter() - start) if knows else None
-    return Measurement(tuple(quiet if len(quiet) >= least else every), len(every), others, clock)
+    kept = quiet if len(quiet) >= LEAST_REPETITIONS else every
+    return Measurement(tuple(kept), len(every), total.cores(), clock)
 
 
 def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
@@ -181,6 +226,3 @@ def _cuda_in_use() -> bool:
 def _spread(values: list[float]) -> float:
     q1, median, q3 = quartiles(values)
     return (q3 - q1) / median if median else 0.0
-
-
-_PID = os.getpid()

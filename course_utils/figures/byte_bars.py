@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.figures.style import INK, Picture, new_figure, render, styled
+from course_utils.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,10 @@ PARTS = {
 MIB = 2**20
 
 
-@styled
-def stacked_bytes(title: str, cases: Mapping[str, Mapping[str, int]], origin: str = "") -> Picture:
+@style.styled
+def stacked_bytes(
+    title: str, cases: Mapping[str, Mapping[str, int]], origin: str = ""
+) -> style.Picture:
     """A bar for each case, its bytes by kind side by side in the kinds' colours, total at its end.
 
     `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis
@@ -39,25 +41,20 @@ def stacked_bytes(title: str, cases: Mapping[str, Mapping[str, int]], origin: st
         raise ValueError(f"{title!r}: {wrong}; kinds are {', '.join(PARTS)}")
     largest = max(sum(parts.values()) for parts in cases.values())
     scale, unit = (MIB, "MiB") if largest < 2048 * MIB else (1024 * MIB, "GiB")
-    figure = new_figure(title, 1.6 + 0.5 * len(cases))
+    figure = style.new_figure(title, 1.6 + 0.5 * len(cases))
     axes = figure.subplots()
     for place, parts in enumerate(cases.values()):
         _bar(axes, place, parts, scale, unit, largest)
-    axes.set_yticks(range(len(cases)), list(cases))
-    axes.set_ylim(len(cases) - 0.5, -0.6)
+    style.name_rows(axes, list(cases))
     axes.set_xlim(0, 1.18 * largest / scale or 1)
-    axes.tick_params(axis="y", length=0)
     axes.set_xlabel(unit)
-    used = [
-        kind
-        for kind in PARTS
-        if any(parts.get(kind, 0) > 0.002 * largest for parts in cases.values())
-    ]
+    most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
+    used = [kind for kind in PARTS if most[kind] > 0.002 * largest]
     patches = [Patch(color=PARTS[kind], label=kind) for kind in used]
     figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
     if origin:
         axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
-    return render(figure, title)
+    return style.render(figure, title)
 
 
 def _bar(
@@ -72,7 +69,4 @@ def _bar(
                 f"{size:.3g}", (left + size / 2, place), ha="center", va="center", fontsize=10.5
             )
         left += size
-    axes.annotate(
-        f"{left:.3g} {unit}", (left, place), (5, 0), textcoords="offset points", va="center",
-        color=INK, fontweight="bold",
-    )  # fmt: skip
+    style.write_beside(axes, f"{left:.3g} {unit}", left, place, fontweight="bold")

@@ -5,35 +5,23 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
-from course_utils.core.series import Series, Values
-from course_utils.figures.style import (
-    COLOURS,
-    EXACT,
-    INK,
-    MARKS,
-    OTHER_KINDS,
-    Picture,
-    axis_unit,
-    new_figure,
-    render,
-    shade,
-    styled,
-    tick,
-)
+from course_utils.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Band = Mapping[float, tuple[float, float]]  # x: (low, high)
 
-@styled
+
+@style.styled
 def compare_bars(
     title: str,
-    *evidence: "Values | Recording | Published | None",
+    *evidence: Values | None,
     unit: str = "seconds",
     line: tuple[float, str] | None = None,
-) -> Picture:
+) -> style.Picture:
     """Horizontal bars, a panel for each kind of evidence, each on its own axis from zero.
 
     Live values are a dict from label to value; recordings and published figures stand as they
@@ -45,14 +33,14 @@ def compare_bars(
     if not shown:
         raise ValueError(f"No evidence at all for {title!r}: not live, not recorded, not published")
     heights = [len(s.values) + 1.6 for s in shown]
-    figure = new_figure(title, 0.9 + 0.36 * sum(heights))
+    figure = style.new_figure(title, 0.9 + 0.36 * sum(heights))
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
         _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
-    return render(figure, title, 48)
+    return style.render(figure, title, 48)
 
 
-@styled
+@style.styled
 def compare_lines(
     title: str,
     lines: "Sequence[tuple[str, Values | None]]",
@@ -62,7 +50,7 @@ def compare_lines(
     log: str = "",
     steps: bool = False,
     marks: Mapping[float, str] | None = None,
-) -> Picture:
+) -> style.Picture:
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
     A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
@@ -71,25 +59,20 @@ def compare_lines(
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
     words at places on the x axis, such as the sizes of caches.
     """
-    from matplotlib.ticker import LogLocator
-
-    figure = new_figure(title, 4.6)
+    figure = style.new_figure(title, 4.6)
     axes = figure.subplots()
     ends: list[tuple[float, float, str, str]] = []
     shown = [(label, Series.of(values)) for label, values in lines if values]
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
-    for axis in log:
-        data = [v for _, one in shown for v in (one.values if axis == "x" else one.values.values())]
-        few = axis == "x" and max(data) < 1000 * min(data)
-        getattr(axes, f"set_{axis}scale")("log", base=2 if few else 10)
-        getattr(axes, f"{axis}axis").set_minor_formatter("")
-        low, high = getattr(axes, f"get_{axis}lim")()
-        if not few and high < 300 * low:
-            getattr(axes, f"{axis}axis").set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(lambda x, _at: tick(x, x_label))
-    axes.yaxis.set_major_formatter(lambda y, _at: tick(y, y_label))
+    if "x" in log:
+        wide = [x for _, one in shown for x in one.values]
+        _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
+    if "y" in log:
+        _make_log(axes, "y", base=10)
+    axes.xaxis.set_major_formatter(lambda x, _at: style.tick(x, x_label))
+    axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y, y_label))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.grid(True)
@@ -97,69 +80,104 @@ def compare_lines(
     for x, words in (marks or {}).items():
         axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
         axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
-    found = {Series.of(v).provenance for _, v in lines if v} - {""}
-    figure.supxlabel("\n".join(sorted(found)), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 48)
+    style.say_origins(figure, sorted(one.provenance for _, one in shown))
+    return style.render(figure, title, 48)
 
 
-@styled
+@style.styled
+def draw_bands(
+    title: str, bands: Mapping[str, Band], x_label: str, y_label: str, note: str = ""
+) -> style.Picture:
+    """What is only known between two bounds: a band for each label, its name at its right end.
+
+    Both axes are logarithmic; `note` says under the figure where the bounds come from.
+    """
+    from matplotlib.ticker import EngFormatter
+
+    figure = style.new_figure(title, 4.6)
+    axes = figure.subplots()
+    for place, (label, band) in enumerate(bands.items()):
+        colour, x = style.OTHER_KINDS[place], list(band)
+        lows, highs = zip(*band.values(), strict=True)
+        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0)
+        for edge in (lows, highs):
+            axes.plot(x, edge, color=colour, linewidth=1.5)
+        style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _at: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(EngFormatter(unit="s" if y_label == "seconds" else ""))
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.grid(True)
+    style.say_origins(figure, [note])
+    return style.render(figure, title)
+
+
+@style.styled
 def number_lines(
     title: str, values: Sequence[float], zooms: Sequence[tuple[float, float]]
-) -> Picture:
+) -> style.Picture:
     """The numbers of a format as strokes on a line, once for each zoom (from, to)."""
-    figure = new_figure(title, 0.7 + 0.95 * len(zooms))
+    figure = style.new_figure(title, 0.7 + 0.95 * len(zooms))
     panels = figure.subplots(len(zooms), 1, squeeze=False)
     for axes, (low, high) in zip(panels[:, 0], zooms, strict=True):
         shown = [v for v in values if low <= v <= high]
-        axes.vlines(shown, 0, 1, color=INK, linewidth=1)
+        axes.vlines(shown, 0, 1, color=style.INK, linewidth=1)
         axes.set_xlim(low, high)
         axes.set_ylim(0, 1.5)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-    return render(figure, title, 48)
+    return style.render(figure, title, 48)
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
-    values, colour = list(one.values.values()), COLOURS.get(one.kind, EXACT)
+    values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
     largest = max([*values, line[0] if line else 0])
-    scale, unit_name = axis_unit(largest, unit)
+    scale, unit_name = style.axis_unit(largest, unit)
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=colour, height=0.7)
     for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
-        axes.annotate(
-            _amount(value, unit, one.kind), (max(length, 0), place), (5, 0),
-            textcoords="offset points", va="center",
-        )  # fmt: skip
-    axes.set_yticks(range(len(values)), [str(label) for label in one.values])
-    axes.set_ylim(len(values) - 0.5, -1 if line else -0.5)
-    axes.tick_params(axis="y", length=0)
+        style.write_beside(axes, _amount(value, unit, one.kind), max(length, 0), place)
+    style.name_rows(axes, [str(label) for label in one.values], above=1 if line else 0.5)
     axes.set_xlim(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1)
     axes.set_xlabel(unit_name)
     axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
     if line:
-        axes.axvline(line[0] / scale, color=INK, linestyle="--", linewidth=1.5)
-        axes.annotate(
-            line[1], (line[0] / scale, -0.7), (4, 0), textcoords="offset points", va="center",
-            fontsize=10,
-        )  # fmt: skip
+        axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
+        style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)
 
 
 def _line(
     axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
 ) -> tuple[float, float, str, str]:
-    other = OTHER_KINDS[place % len(OTHER_KINDS)] if one.kind == "exact" else INK
+    others = style.OTHER_KINDS if one.kind == "exact" else (style.INK,)
     shades = max(3, alike) if one.kind == "published" and alike > 1 else alike
-    colour = shade(COLOURS[one.kind], place, shades) if one.kind in COLOURS else other
-    style = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
+    colour = style.COLOURS.get(one.kind)
+    colour = style.shade(colour, place, shades) if colour else others[place % len(others)]
+    dashes = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
-    mark = MARKS.get(one.kind, "") if len(x) <= 20 else ""
+    mark = style.MARKS.get(one.kind, "") if len(x) <= 20 else ""
     axes.plot(
-        x, y, color=colour, linestyle=style, marker=mark,
+        x, y, color=colour, linestyle=dashes, marker=mark,
         drawstyle="steps-post" if steps else "default",
     )  # fmt: skip
     return x[-1], y[-1], label, colour
+
+
+def _make_log(axes: "Axes", name: str, base: int) -> None:
+    """Makes the axis of that name logarithmic; where few powers of 10 fit, with labels between."""
+    from matplotlib.ticker import LogLocator
+
+    on_x = name == "x"
+    axis, set_scale = (axes.xaxis, axes.set_xscale) if on_x else (axes.yaxis, axes.set_yscale)
+    set_scale("log", base=base)
+    axis.set_minor_formatter("")
+    low, high = axis.get_view_interval()
+    if base == 10 and high < 300 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 
 def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:

@@ -1,11 +1,12 @@
 """How the course's figures look, and a figure as something that a notebook keeps."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colour-blind safe palette; the first two mean live and recorded in every chapter.
@@ -78,6 +79,24 @@ def new_figure(title: str, height_inches: float) -> "Figure":
     return figure
 
 
+def say_origins(figure: "Figure", origins: Iterable[str]) -> None:
+    """Under the figure: where its numbers are from, each origin once."""
+    text = "\n".join(dict.fromkeys(filter(None, origins)))
+    figure.supxlabel(text, fontsize=9, color="#555555", x=0.01, ha="left")
+
+
+def name_rows(axes: "Axes", names: Sequence[str], above: float = 0.6) -> None:
+    """A row for each name, the first on top; `above` its middle there is as much room."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -above)
+    axes.tick_params(axis="y", length=0)
+
+
+def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> None:
+    """Words to the right of a point."""
+    axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
+
+
 def render(figure: "Figure", alt: str, colours: int = 96) -> Picture:
     """The figure as a Picture, in few colours so that a notebook stays small."""
     from PIL import Image
@@ -89,6 +108,7 @@ def render(figure: "Figure", alt: str, colours: int = 96) -> Picture:
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:
+    """What to divide an axis's numbers by, and its label: a unit that keeps seconds readable."""
     if unit != "seconds":
         return 1, unit
     for scale, name in ((1, "seconds"), (1e-3, "milliseconds"), (1e-6, "microseconds")):

@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_ratio, format_seconds
 from course_utils.figures.style import COLOURS
 
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 LEFT = "text-align:left"
 
 
-def table(
-    title: str, rows: Sequence[Mapping[str, Any]], *elsewhere: Recording | Published | None
-) -> "HTML":
+def table(title: str, rows: Sequence[Mapping[str, Any]], *elsewhere: Series | None) -> "HTML":
     """Live rows as a table, its columns the first row's keys; below, the rows of other evidence.
 
     A Measurement shows its median, with ≈; what isn't there, a dash. Columns whose name ends in
@@ -42,9 +40,8 @@ def _row(cells: list[str]) -> str:
     return f"<tr>{''.join(f'<td style={LEFT!r}>{html.escape(c)}</td>' for c in cells)}</tr>"
 
 
-def _origin(source: Recording | Published, width: int) -> str:
-    kind = "recorded" if isinstance(source, Recording) else "published"
-    style = f"{LEFT};color:{COLOURS[kind]}"
+def _origin(source: Series, width: int) -> str:
+    style = f"{LEFT};color:{COLOURS[source.kind]}"
     return f"<tr><td colspan={width} style='{style}'>{html.escape(source.provenance)}</td></tr>"
 
 

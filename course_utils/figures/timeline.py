@@ -7,16 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.figures.style import (
-    INK,
-    KINDS,
-    OTHER_KINDS,
-    Picture,
-    axis_unit,
-    new_figure,
-    render,
-    styled,
-)
+from course_utils.figures import style
 
 
 @dataclass(frozen=True)
@@ -57,11 +48,12 @@ class Spans(list[Span]):
         return call
 
 
-@styled
-def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> Picture:
-    """A bar a span, a line a row in the order given (else of their first span); time from 0.
+@style.styled
+def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> style.Picture:
+    """Draws each span as a bar, on a line for each row; time begins at 0 with the first span.
 
-    Colours tell labels apart; a note is written where it fits. Raises: ValueError for no spans.
+    Lines stand in the order of `rows`, else of their first spans. Colours tell labels apart; a
+    note is written where it fits. Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)
     if not spans:
@@ -69,31 +61,27 @@ def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -
     names = list(dict.fromkeys(rows or [s.row for s in spans]))
     labels = list(dict.fromkeys(s.label for s in spans))
     start, end = spans[0].start, max(s.end for s in spans)
-    scale, unit = axis_unit(end - start or 1e-9, "seconds")
-    figure = new_figure(title, 1.9 + 0.55 * len(names))
-    axes = figure.subplots()
+    scale, unit = style.axis_unit(end - start or 1e-9, "seconds")
+    figure = style.new_figure(title, 1.9 + 0.55 * len(names))
+    axes, others = figure.subplots(), style.OTHER_KINDS
     for place, label in enumerate(labels):
         mine = [s for s in spans if s.label == label]
         axes.barh(
             [names.index(s.row) for s in mine],
             [s.seconds / scale for s in mine],
             left=[(s.start - start) / scale for s in mine],
-            height=0.72, color=KINDS.get(label, OTHER_KINDS[place % len(OTHER_KINDS)]),
+            height=0.72, color=style.KINDS.get(label, others[place % len(others)]),
             edgecolor="white", linewidth=0.6, label=label,
         )  # fmt: skip
     for s in spans:
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):
             middle = ((s.start + s.end) / 2 - start) / scale
-            axes.text(
-                middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10, color=INK
-            )
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+            axes.text(middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10)
+    style.name_rows(axes, names)
     axes.set_xlim(0, (end - start) / scale)
     axes.set_xlabel(unit)
-    axes.tick_params(axis="y", length=0)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,
     )  # fmt: skip
-    return render(figure, title)
+    return style.render(figure, title)

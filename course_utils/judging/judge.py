@@ -1,4 +1,4 @@
-"""What speaks against a recorded file, whoever brings it: form, content, and what can't be."""
+"""Objections to a recorded file: form, content, names in it, and numbers that are impossible."""
 
 import hashlib
 import json
@@ -84,26 +84,26 @@ def _checksum(content: Content) -> Iterator[str]:
 def _declared(content: Content) -> Iterator[str]:
     """The experiment, its version and columns are those of data/experiments.json."""
     try:
-        declared = evidence.declaration(f"{content['chapter']}/{content['experiment']}")[2]
+        declared = evidence.find_experiment(f"{content['chapter']}/{content['experiment']}")
     except evidence.EvidenceError as error:
         yield str(error)
         return
-    if content["version"] != declared["version"]:
-        yield f"version {content['version']} of an experiment that is at {declared['version']}"
-    for column in filter(OTHER_UNITS.search, declared["columns"]):
+    if content["version"] != declared.version:
+        yield f"version {content['version']} of an experiment that is at {declared.version}"
+    for column in filter(OTHER_UNITS.search, declared.columns):
         yield f"column {column}: a time is in _seconds, a rate _per_s, a size in _bytes"
-    columns = set(declared["columns"])
-    allowed = columns | {column + end for column in columns for end in SPREAD}
-    found: dict[str, list[int]] = {}
-    for place, row in enumerate(content["rows"], 1):
-        for column in sorted(set(row) - allowed):
-            said = f"column {column} isn't declared in data/experiments.json"
-            found.setdefault(said, []).append(place)
-        for column in sorted(columns - set(row)):
-            found.setdefault(f"column {column} is missing", []).append(place)
-    for said, places in found.items():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        yield f"row {places[0]}{more}: {said}"
+    allowed = {column + end for column in declared.columns for end in ("", *SPREAD)}
+    for column in sorted(set().union(*content["rows"]) - allowed):
+        places = [place for place, row in enumerate(content["rows"], 1) if column in row]
+        yield f"{_rows(places)}: column {column} isn't declared in data/experiments.json"
+    for column in declared.columns:
+        places = [place for place, row in enumerate(content["rows"], 1) if column not in row]
+        if places:
+            yield f"{_rows(places)}: column {column} is missing"
+
+
+def _rows(places: list[int]) -> str:
+    return f"row {places[0]}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")
 
 
 def _numbers(content: Content) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _place(content: Content, path: Path) -> Iterator[str]:
 def _slug(machine: dict[str, Any]) -> str:
     gpus = tuple(GPU(g["name"], g["memory_bytes"], tuple(g["capability"])) for g in machine["gpus"])
     plain = {key: value for key, value in machine.items() if key not in ("name", "gpus")}
-    return Machine(**plain, gpus=gpus, versions={}, backends=(), hidden_gpus=None).slug
+    return Machine(**plain, gpus=gpus, versions={}, hidden_gpus=None).slug
 
 
 def _snapshots(content: Content, path: Path) -> Iterator[str]:

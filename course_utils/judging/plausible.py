@@ -1,4 +1,4 @@
-"""Whether a recorded number can be: nothing is faster than its data sheet, or larger than a GPU."""
+"""Whether a recorded number is possible: no faster than the data sheet, no larger than the GPU."""
 
 import math
 import re
@@ -8,22 +8,19 @@ from fnmatch import fnmatch
 from typing import Any
 
 from course_utils.core.evidence import Row
-from course_utils.core.gpus import PCIE3, PCIE4, PCIE5, Specs, explain_unknown, gpu_specs
+from course_utils.core.gpus import Specs, explain_unknown, gpu_specs
 
 CLOCKS = 1.02  # a data sheet's peak is that of one clock; a board may boost a little past it
 GEFORCE_CLOCKS = 1.25  # those boost past the sheet's clock (RTX 3090: 1.70 GHz) up to 2.1 GHz
 LARGE = 2**29  # bytes of a working set of which L2 (up to 126 MB) keeps a quarter at most
 KEPT_IN_L2 = 1.25  # and so its bytes may come by that much faster than from memory
-# The way to the host of boards whose data sheet states NVLink, both directions added.
-PCIE6 = ("PCIe 6 x16", 256)
-TO_HOST = {"NVLink 2": PCIE3, "NVLink 3": PCIE4, "NVLink 4": PCIE5, "NVLink 5": PCIE6}
 SIZES = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**30}
 
 
 def _peak(specs: Specs, row: Row) -> tuple[float, str]:
     """FLOP/s of the row's format; of the fastest where it has none or the GPU no unit for it."""
     name = str(row.get("format", ""))
-    rates = {n: getattr(specs, n) or 0.0 for n in ("fp32", "tf32", "fp16", "bf16", "fp8")}
+    rates = specs.dense_tflop_per_s
     named = rates.get(name.lower().partition(" ")[0])
     margin = GEFORCE_CLOCKS if "GeForce" in specs.names[0] else CLOCKS
     of = f"dense peak in {name}" if named else "highest dense peak"
@@ -38,8 +35,8 @@ def _memory(specs: Specs, row: Row) -> tuple[float, str]:
 
 
 def _to_host(specs: Specs, _row: Row) -> tuple[float, str]:
-    name, both_ways = TO_HOST.get(specs.link, (specs.link, specs.link_gb_per_s))
-    return both_ways / 2 * 1e9, f"one way of {name}, its link to the host"
+    most = specs.host_link_gb_per_s / 2 * 1e9
+    return most, f"one way of {specs.host_link}, its link to the host"
 
 
 def _to_peer(specs: Specs, _row: Row) -> tuple[float, str]:
@@ -51,9 +48,11 @@ def _to_peer(specs: Specs, _row: Row) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Limit:
-    """In rows of an experiment that have a text which `where` matches, `rate` is at most `most`.
+    """How fast a rate in an experiment's rows can be.
 
-    `rate` is a column, or two and a `/`; times `unit` it is in FLOP/s or bytes/s.
+    It holds for rows with a text that the pattern `where` matches. `rate` is a column, or two with
+    a `/` between; multiplied by `unit` it is in FLOP/s or bytes/s, and `most` says how many of
+    those the GPU can reach, and why.
     """
 
     experiment: str  # chapter/name, `*` for any

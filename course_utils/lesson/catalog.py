@@ -40,7 +40,7 @@ class Chapter:
         return [c["id"] for c in code_cells(self.path) if not c["id"].startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
-        """The names of its exercises, whatever a reader has made of the cells that hold them."""
+        """The names of the chapter's exercises, even where a reader overwrote their cells."""
         worked = code_cells(files.SOLUTIONS / self.path.name)
         return [name for cell in worked for name in _exercises_in(cell)]
 
@@ -56,7 +56,7 @@ def chapters() -> list[Chapter]:
 
 
 def written() -> list[Chapter]:
-    """Those that can be opened."""
+    """The chapters whose notebooks exist."""
     return [chapter for chapter in chapters() if chapter.is_written]
 
 

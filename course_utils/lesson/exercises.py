@@ -3,13 +3,14 @@
 import dis
 import inspect
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 from course_utils.core import files
 from course_utils.lesson import progress
@@ -35,7 +36,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: what is to be done, its checker, its hints, and where its solution stands.
+    """One exercise: what is to be done, its checker, its hints, and the room it stands in.
 
     `checker(answer)` returns what it tested the answer on, or raises Wrong. It draws its own
     inputs, so that a hard-coded answer fails. `prepare` makes those that take long, once: its
@@ -46,8 +47,34 @@ class Exercise:
     todo: str
     checker: Callable[[Any], str]
     hints: tuple[str, ...]
-    solution: str
+    room: str
     prepare: Callable[[], Any] | None = None
+
+    @property
+    def solution(self) -> str:
+        """The notebook of the chapter's solutions, as a path below the project's root."""
+        (chapter,) = (path for path in files.chapters() if _room(path) == self.room)
+        return f"notebooks/solutions/{chapter.name}"
+
+
+Checker = TypeVar("Checker", bound=Callable[[Any], str])
+_found: dict[str, dict[str, Exercise]] = defaultdict(dict)  # by room and name, as they are written
+
+
+def exercise(
+    name: str, todo: str, hints: tuple[str, ...], prepare: Callable[[], Any] | None = None
+) -> Callable[[Checker], Checker]:
+    """Makes the function below it the checker of exercise `name`, of the chapter it stands in.
+
+    It stands in `course_utils.chapters.<room>.exercises`; there is more about each at `Exercise`.
+    """
+
+    def keep(checker: Checker) -> Checker:
+        room = checker.__module__.split(".")[-2]
+        _found[room][name] = Exercise(name, todo, checker, hints, room, prepare)
+        return checker
+
+    return keep
 
 
 @dataclass(frozen=True)
@@ -149,14 +176,18 @@ def all_exercises() -> list[Exercise]:
 
 def rooms() -> list[str]:
     """The chapters that have exercises, as their folders in `course_utils.chapters` are called."""
-    names = [path.stem.partition("_")[2] for path in files.chapters()]
+    names = map(_room, files.chapters())
     return [name for name in names if (CHAPTERS / name / "exercises.py").exists()]
 
 
-def exercises_of(room: str) -> tuple[Exercise, ...]:
-    """EXERCISES of `course_utils.chapters.<room>.exercises`."""
-    found: tuple[Exercise, ...] = import_module(f"course_utils.chapters.{room}.exercises").EXERCISES
-    return found
+def exercises_of(room: str) -> list[Exercise]:
+    """The exercises of a room, in the order in which their checkers stand in its file."""
+    import_module(f"course_utils.chapters.{room}.exercises")
+    return list(_found[room].values())
+
+
+def _room(chapter: Path) -> str:
+    return chapter.stem.partition("_")[2]
 
 
 def _judge(exercise: Exercise, answer: Any) -> Verdict:

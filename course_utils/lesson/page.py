@@ -37,7 +37,7 @@ class Page:
         return cell or next(by_source, None)
 
     def unchanged(self, info: Any) -> dict[str, Any] | None:
-        """The same, where its source is the stored one still."""
+        """The stored cell that `info` is about; None where the reader has changed its source."""
         cell = self.find(info) if info is not None else None
         return cell if cell and cell["source"].strip() == info.raw_cell.strip() else None
 
@@ -70,7 +70,7 @@ class Page:
     def keep_quiet(
         self, _shell: Any, kind: type, error: Any, trace: Any, tb_offset: int | None = None
     ) -> None:
-        """Instead of a traceback: none where the stored cell is going to be shown."""
+        """Shows the traceback of a cell that failed, unless its stored outputs are to be shown."""
         if not self.unchanged(self.runs):
             self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 

@@ -1,4 +1,4 @@
-"""What you ran and solved on this machine: one small file, which goes nowhere.
+"""What you ran and solved on this machine: one small file, which is sent nowhere.
 
 The file is `.progress.json` in the folder of the course, or what COURSE_PROGRESS names. It is
 written whole or not at all. Where it can't be written, nothing is kept and nothing fails.
@@ -6,8 +6,7 @@ written whole or not at all. Where it can't be written, nothing is kept and noth
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,23 +104,14 @@ def _change(change: Any) -> None:
     """Reads, changes and writes the file, alone among all kernels; silent where it can't."""
     if not is_kept():
         return
-    with suppress(OSError), _alone():
+    from filelock import FileLock
+
+    with suppress(OSError), FileLock(_lock_path()):
         kept = read()
         change(kept)
         kept["cells"] = {stem: sorted(set(ids)) for stem, ids in sorted(kept["cells"].items())}
         kept["passed"] = sorted(set(kept["passed"]))
         files.write_whole(path(), json.dumps(kept, indent=1) + "\n")
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Keeps other kernels out meanwhile. On Windows, without fcntl, the last writer wins."""
-    with open(_lock_path(), "a") as lock:
-        with suppress(ImportError):
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _lock_path() -> Path:

@@ -13,10 +13,10 @@ ROOMS = {
     "reserved_on_gpu": "on_gpu",
     "cublas_workspace": "prediction",
     "predict": "prediction",
+    "blocks": "recorded",
+    "events": "recorded",
+    "is_repeated": "recorded",
     "recorded_trace": "recorded",
-    "blocks": "replay",
-    "events": "replay",
-    "is_repeated": "replay",
     "program_of": "what_if",
     "run": "what_if",
 }

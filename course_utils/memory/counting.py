@@ -10,7 +10,6 @@ Not seen: what a kernel allocates and frees inside (a workspace), and an allocat
 
 import sys
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
@@ -21,9 +20,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_utils.memory.storages import KINDS, Frame, Moment, Storage
+from course_utils.memory.snapshots.stacks import Frame
+from course_utils.memory.storages import KINDS, Moment, Storage, moments_of
 
-__all__ = ["KINDS", "Frame", "Moment", "Storage", "count"]
+__all__ = ["KINDS", "Moment", "Storage", "count"]
 HERE, TORCH = Path(__file__), Path(torch.__file__).parent
 
 
@@ -101,7 +101,7 @@ class count(TorchDispatchMode):
         super().__exit__(*error)
         self._hooks.close()
         self._sort_by_owner()
-        self._moments = list(self._replay())
+        self._moments = list(moments_of(self.storages))
         self._alive.clear()
         self._recorded.clear()
 
@@ -220,25 +220,6 @@ class count(TorchDispatchMode):
         found = self._alive.get(taken[0].untyped_storage()._cdata)
         smaller = made.element_size() < taken[0].element_size()
         return bool(found and found[0].kind == "parameter" and smaller)
-
-    def _replay(self) -> Iterator[Moment]:
-        live = Counter(dict.fromkeys(KINDS, 0))
-        events: dict[int, tuple[Storage, int]] = {}
-        for storage in self.storages:
-            if storage.born:
-                events[storage.born] = storage, storage.n_bytes
-            else:
-                live[storage.kind or "temporary"] += storage.n_bytes
-            if storage.died:
-                events[storage.died] = storage, -storage.n_bytes
-        yield Moment(0, "before", "", dict(live))
-        phase = "before"
-        for index in sorted(events):
-            storage, n_bytes = events[index]
-            live[storage.kind or "temporary"] += n_bytes
-            if n_bytes > 0:
-                phase = storage.phase
-            yield Moment(index, phase, storage.op, dict(live))
 
 
 def _check(model: Any, optimizer: Any) -> None:

@@ -71,7 +71,7 @@ def context_on_gpu(runs: Mapping[str, Callable[[], Any]]) -> list[Row]:
 def reserved_on_gpu(run: Callable[[torch.device], Any], settings: str = "") -> int:
     """The most bytes that torch's allocator had reserved during `run(device)`, in a new process.
 
-    `settings` is what PYTORCH_ALLOC_CONF says there; `run` is a function of a module. Errors:
+    `settings` is what PYTORCH_ALLOC_CONF says there; `run` is a function of a module. Raises:
     RuntimeError without a CUDA GPU.
     """
     _require_gpu()

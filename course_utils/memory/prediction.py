@@ -32,9 +32,9 @@ class CannotPredict(RuntimeError):
 class Prediction:
     """What a training step takes of a GPU's memory. Bytes, as `torch.cuda` counts them.
 
-    `program` is what it asks of the allocator, for the what-ifs of `memory.what_if`; the
-    arrays of `outcome` and the list `moments` (live bytes by kind) say how things stand after each
-    of its steps. `workspace` is what cuBLAS holds at the peak.
+    `program` is what it asks of the allocator, to be run again with other settings; the arrays of
+    `outcome` and the list `moments` (live bytes by kind) say how things stand after each of its
+    steps. `workspace` is what cuBLAS holds at the peak.
     """
 
     program: Program
@@ -44,12 +44,12 @@ class Prediction:
 
     @property
     def peak_allocated(self) -> int:
-        """As torch.cuda.max_memory_allocated."""
+        """What torch.cuda.max_memory_allocated would say."""
         return self.outcome.peak_allocated
 
     @property
     def peak_reserved(self) -> int:
-        """As torch.cuda.max_memory_reserved."""
+        """What torch.cuda.max_memory_reserved would say."""
         return self.outcome.peak_reserved
 
     @property

@@ -1,105 +1,110 @@
-"""A recorded trace as something to be replayed: its start, its events, its settings, its driver."""
+"""A recorded trace as something to run again: its start, its events, the allocator's settings."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from course_utils.memory.allocator.expandable import ExpandableAllocator
-from course_utils.memory.allocator.rules import Driver
+from course_utils.memory.allocator.rules import Block, Driver
 from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.allocator.tuned import TunedAllocator
-from course_utils.memory.recorded_start import Call, Start, rewind, settle_sizes, with_pools
+from course_utils.memory.snapshots.events import Event
+from course_utils.memory.snapshots.rewind import Start, rewind
+from course_utils.memory.snapshots.snapshot import Segment, Snapshot
 
 TAKES = ("segment_alloc", "segment_map")
 GIVES = ("segment_free", "segment_unmap")
-WITHOUT_SIZE = ("snapshot", "oom")
-FAKE = 2**60  # where addresses begin that no driver gave
+FREES = ("free_completed", "free")
+DEFAULT = (0, 0)
 
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """A trace to be replayed: what was held at its start, its events, the allocator's settings."""
+    """The events of a trace, what was held before the first, and the allocator's settings."""
 
-    calls: list[Call]
+    events: list[Event]
     start: Start
     settings: Settings
     title: str = ""
 
 
-def recorded_trace(snapshot: Any, device: int | None = None) -> RecordedTrace:
-    """The trace of one device of a `course_utils.memory.snapshots.snapshot.Snapshot`.
-
-    Raises: ValueError where it isn't clear which device is meant.
-    """
-    return trace_from(
-        snapshot.segments(device), snapshot.trace(device).events(), snapshot.settings, snapshot.name
-    )
-
-
-def trace_from(
-    segments: Sequence[Any], events: Iterable[Any], settings: Any = None, title: str = ""
-) -> RecordedTrace:
-    """The same from segments, events and the dict `allocator_settings`."""
-    every = with_pools(segments, events)
-    calls = [call for call in every if call.size > 0 or call.action in WITHOUT_SIZE]
-    found = Settings.of_snapshot(settings)
-    takes = [call.action for call in calls if call.action in TAKES]
-    if "segment_map" in takes or any(s.is_expandable for s in segments):
-        found = replace(found, expandable_segments=True)
-    start = rewind(segments, calls)
-    start.odd += len(every) - len(calls)
-    trace = RecordedTrace(calls, start, found, title)
-    settle_sizes(allocator_for(trace), start, calls)
-    return trace
+def recorded_trace(snapshot: Snapshot, device: int | None = None) -> RecordedTrace:
+    """The trace of one device. Raises: ValueError where it isn't clear which is meant."""
+    segments, start = snapshot.segments(device), rewind(snapshot, device)
+    events = _with_pools(segments, snapshot.trace(device).events())
+    settings = Settings.of_snapshot(snapshot.settings)
+    if any(s.is_expandable for s in segments) or any(e.action == "segment_map" for e in events):
+        settings = replace(settings, expandable_segments=True)
+    return RecordedTrace(events, start, settings, snapshot.name)
 
 
-class RecordedDriver(Driver):
-    """Never refuses; answers a call that was recorded too with the address recorded for it."""
+def _with_pools(segments: Sequence[Segment], events: Iterable[Event]) -> list[Event]:
+    """The events; where the file (before torch 2.13) says no pools, with their segments' pools."""
+    found = [event for event in events if event.size or event.action != "alloc"]
+    private = any(segment.pool != DEFAULT for segment in segments)
+    if not private or any(event.pool != DEFAULT for event in found):
+        return found
+    starts = [segment.address for segment in segments]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.coming: list[Call] = []
-        self.held: list[tuple[int, int]] = []
-        self._next = FAKE
+    def marked(event: Event) -> Event:
+        segment = segments[bisect_right(starts, event.addr) - 1]
+        inside = segment.address <= event.addr < segment.end
+        return event._replace(pool=segment.pool) if inside else event
 
-    def malloc(self, size: int, name: str = "segment_alloc", address: int | None = None) -> int:
-        """As recorded, else at an address that nothing has."""
-        if name == "segment_alloc":
-            answers = [c.addr for c in self.coming if (c.action, c.size) == (name, size)]
-            address = next((a for a in answers if self.is_clear(a, size)), self.reserve(size))
-            self.hold(address, size)
-        return super().malloc(size, name, address)
+    return [marked(event) for event in found]
 
-    def free(self, address: int, size: int, name: str = "segment_free") -> None:
-        """Takes back what `malloc` gave."""
-        super().free(address, size, name)
-        if name == "segment_free":
-            self.held.remove((address, address + size))
+
+def allocator_for(settings: Settings, driver: Driver) -> TunedAllocator:
+    """An empty allocator of ours with these settings."""
+    kind = ExpandableAllocator if settings.expandable_segments else TunedAllocator
+    return kind(driver, settings)
+
+
+class _RecordedDriver(Driver):
+    """Puts a new segment, or address range, at the `recorded` address while there is one."""
+
+    recorded: int | None = None
 
     def reserve(self, size: int) -> int:
-        """The place of the first mapping that comes, else one that nothing has."""
-        mapped = (c.addr for c in self.coming if c.action == "segment_map")
-        return next(mapped, None) or super().reserve(size)
-
-    def hold(self, address: int, size: int) -> None:
-        """Notes that a segment lies here."""
-        insort(self.held, (address, address + size))
-
-    def is_clear(self, address: int, size: int) -> bool:
-        """Whether no segment lies in a range: ours may keep one that was given back in truth."""
-        i = bisect_left(self.held, (address + size,))
-        return i == 0 or self.held[i - 1][1] <= address
+        return super().reserve(size) if self.recorded is None else self.recorded
 
 
-def allocator_for(trace: RecordedTrace) -> TunedAllocator:
-    """An empty allocator with a trace's settings, for `RecordedDriver`.
+def is_repeated(snapshot: Snapshot) -> bool:
+    """Whether our allocator, given what was asked, decides all as recorded, addresses included.
 
-    Expandable segments are on as for the first call to the driver: they can be switched on the way.
+    It is given each request, each free, and when cached memory went back; each segment lies where
+    it lay. Raises: ValueError where the trace begins in the middle: some requests are missing.
     """
-    if not trace.settings.expandable_segments:
-        return TunedAllocator(RecordedDriver(), trace.settings)
-    allocator = ExpandableAllocator(RecordedDriver(), trace.settings)
-    takes = (call.action for call in trace.calls if call.action in TAKES)
-    allocator.expandable = next(takes, "segment_map") == "segment_map"
-    return allocator
+    trace = recorded_trace(snapshot)
+    if trace.start.partial:
+        raise ValueError(f"{trace.title}: record from an empty allocator. {trace.start}")
+    driver = _RecordedDriver()
+    allocator = allocator_for(trace.settings, driver)
+    blocks: dict[int, Block] = {}
+    for event in trace.events:
+        if event.action in TAKES and driver.recorded is None:
+            driver.recorded = event.addr
+        elif event.action in GIVES:
+            allocator.empty_cache(event.pool)
+        elif event.action == "alloc":
+            blocks[event.addr] = allocator.malloc(event.size, event.stream, event.pool)
+            driver.recorded = None
+            if blocks[event.addr].address != event.addr:
+                return False
+        elif event.action in FREES and event.addr in blocks:
+            allocator.free(blocks.pop(event.addr))
+    wanted = [(e.action, e.addr, e.size) for e in trace.events if e.action in (*TAKES, *GIVES)]
+    return driver.calls == wanted
+
+
+def events(snapshot: Snapshot) -> list[tuple[str, int]]:
+    """What an allocator did, in order: actions and their bytes."""
+    return [(event.action, event.size) for event in snapshot.trace().events()]
+
+
+def blocks(snapshot: Snapshot) -> list[list[tuple[int, str]]]:
+    """What it held at the end: for each segment its blocks, in bytes, and their states.
+
+    Segments are in order of their content, since addresses are the driver's choice.
+    """
+    return sorted([(b.size, b.state) for b in one.blocks] for one in snapshot.segments())

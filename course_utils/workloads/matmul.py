@@ -6,9 +6,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from course_utils.core.evidence import published
+from course_utils.core.evidence import Series, published
 from course_utils.core.gpus import gpu_specs
-from course_utils.core.series import Series
 
 DTYPES = {
     "FP32": torch.float32,
@@ -106,7 +105,7 @@ def published_rates(gpu: str = "H200") -> Series:
     """
     specs = gpu_specs(gpu)
     if specs is None:
-        raise ValueError(f"no data sheet of {gpu!r} in course_utils/core/gpus.py")
+        raise ValueError(f"no data sheet of {gpu!r} in data/gpus.toml")
     best = published("matmul_rates")
     reached = {r["format"]: r["tflop_per_s"] for r in best.rows if r["gpu"] == specs.title}
     rates: dict[str, float] = {}

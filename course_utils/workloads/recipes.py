@@ -31,7 +31,7 @@ class Recipe:
 
     @property
     def bytes_per_parameter(self) -> int:
-        """Weight, gradient and Adam's two states (and Kahan's); autocast's copies aren't in it."""
+        """Bytes of weight, gradient and Adam's states (and Kahan's), without autocast's copies."""
         return (4 + self.kahan) * self.weights.itemsize
 
     def optimizer(

@@ -118,7 +118,7 @@ def all_steps() -> list[TrainingStep]:
 
 
 def mystery_steps() -> list[TrainingStep]:
-    """BERT-Large with batch 4, and with 4 times batch 1, by the Adam of then and of today."""
+    """BERT-Large with batch 4 and with 4 times batch 1, each with torch 2.0's Adam and today's."""
     return [
         TrainingStep("BERT-Large", batch, accumulate=accumulate, optimizer=optimizer)
         for optimizer in OPTIMIZERS

@@ -61,7 +61,7 @@ def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, mon
     path = notebook(
         tmp_path / "02_async_execution.ipynb",
         "from course_utils import start, record, claim; start('02_async_execution')",
-        "claim('no', False)",
+        "claim('it-fails', 'no', False)",
         "record('logging', {'a step': 2.0})",
     )
     failed = notebooks.record(path, tmp_path / "recorded")
@@ -125,7 +125,7 @@ def test_the_doctor_sums_up_what_is_to_mend():
 def test_a_gpu_that_torch_does_not_see_is_explained(monkeypatch, visible, cuda, says):
     from course_utils.core import machine
 
-    monkeypatch.setattr(machine, "_nvidia_smi", lambda query: ["NVIDIA H200"])
+    monkeypatch.setattr(machine, "query_gpus", lambda fields: ["NVIDIA H200"])
     if visible is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:
@@ -174,7 +174,8 @@ def test_normalise_can_be_stopped_and_leaves_no_kernel(tmp_path, signal_name):
     )
     before = path.read_bytes()
     code = (
-        "import sys, pathlib; from course_utils import __main__ as m, notebooks as n;"
+        "import sys, pathlib; from course_utils import __main__ as m;"
+        "from course_utils.cli import notebooks as n;"
         "m._chapters = lambda names: [pathlib.Path(names[0])];"
         "m._normalise = lambda o: n.normalise(m._chapters(o.chapters)[0]) and 0;"
         f"sys.exit(m.main(['normalise', {str(path)!r}]))"

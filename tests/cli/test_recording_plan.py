@@ -56,7 +56,7 @@ def test_what_gives_the_most_for_its_time_comes_first(monkeypatch, tmp_path):
 @pytest.fixture
 def _recorded(recording, fake_machine, monkeypatch):
     fake_machine(gpus=1)
-    for room in ("recording", "recording_plan"):
+    for room in ("core.recording", "cli.recording_plan"):
         monkeypatch.setattr(f"course_utils.{room}.code_of", lambda *_: "c0de")
     record("speed", [{"what": "a", "run_seconds": 1.0}])
     return recording / "h200-x1"

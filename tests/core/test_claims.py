@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.core.claims import ClaimError, claim
+from course_utils.core.claims import ClaimError, claim, refuses
 from course_utils.core.measurement import Measurement
 
 pytestmark = pytest.mark.without_torch
@@ -10,26 +10,26 @@ pytestmark = pytest.mark.without_torch
 
 def test_a_claim_that_holds_prints_itself(own_data, fake_machine, capsys):
     fake_machine()
-    claim("two is more than one", 2 > 1, got="2")
+    claim("two-over-one", "two is more than one", 2 > 1, got="2")
     assert capsys.readouterr().out == "✓ two is more than one (2)\n"
 
 
 def test_a_claim_that_fails_raises_with_what_was_measured(own_data, fake_machine):
     fake_machine()
     with pytest.raises(ClaimError, match=r"✗ one is more than two \(≈ 0.5\)"):
-        claim("one is more than two", 1 > 2, got="≈ 0.5")
+        claim("one-over-two", "one is more than two", 1 > 2, got="≈ 0.5")
 
 
 def test_a_callable_condition_is_called(own_data, fake_machine):
     fake_machine()
     with pytest.raises(ClaimError):
-        claim("a lambda isn't true for being there", lambda: False)
+        claim("lambda-is-called", "a lambda isn't true for being there", lambda: False)
 
 
 @pytest.mark.parametrize("needs, gpus", [("gpu", 0), ("gpus:2", 1), ("cores:4", 0)])
 def test_what_is_missing_leaves_a_claim_untested(own_data, fake_machine, capsys, needs, gpus):
     fake_machine(gpus=gpus)
-    claim("it holds there", lambda: 1 / 0, needs=needs)
+    claim("it-holds", "it holds there", lambda: 1 / 0, needs=needs)
     assert "– it holds there: not tested here" in capsys.readouterr().out
 
 
@@ -37,53 +37,99 @@ def test_what_is_missing_leaves_a_claim_untested(own_data, fake_machine, capsys,
 def test_what_is_there_is_tested(own_data, fake_machine, needs, gpus):
     fake_machine(gpus=gpus)
     with pytest.raises(ClaimError):
-        claim("it fails here", False, needs=needs)
+        claim("it-fails", "it fails here", False, needs=needs)
 
 
 def test_an_untested_claim_names_the_machine_it_held_on(recording, fake_machine, capsys):
     fake_machine(gpus=1)
-    claim("it holds there", True, needs="gpu")
+    claim("it-holds", "it holds there", True, needs="gpu")
     fake_machine(gpus=0)
-    claim("it holds there", False, needs="gpu")
+    claim("it-holds", "it holds there", False, needs="gpu")
     assert "held on H200, 20" in capsys.readouterr().out
+
+
+def test_rewording_a_claim_keeps_its_evidence(recording, fake_machine, capsys):
+    fake_machine(gpus=1)
+    claim("it-holds", "it holds there", True, needs="gpu")
+    fake_machine(gpus=0)
+    claim("it-holds", "on such a machine it holds", True, needs="gpu")
+    assert "– on such a machine it holds: not tested here (a GPU is needed; held on H200" in (
+        capsys.readouterr().out
+    )
+    claim("it-too-holds", "it holds there", True, needs="gpu")
+    assert "no machine has recorded it yet" in capsys.readouterr().out
+
+
+def test_a_claim_made_for_several_cases_held_where_all_of_them_did(recording, fake_machine, capsys):
+    fake_machine(gpus=1)
+    with pytest.raises(ClaimError):
+        claim("it-fits", "batch 32 fits", False, needs="gpu")
+    claim("it-fits", "batch 1 fits", True, needs="gpu")
+    fake_machine(gpus=0)
+    claim("it-fits", "batch 1 fits", True, needs="gpu")
+    assert "FAILED on H200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("id", ["two is more than one", "Two-over-one", "two", "two_over_one", 2])
+def test_what_is_no_id_is_refused_with_how_to_write_one(own_data, fake_machine, id):
+    fake_machine()
+    how = "begins with its id, two to four lower-case words joined by hyphens, then comes its"
+    with pytest.raises(ValueError, match=how):
+        claim(id, 2 > 1, "2")
+    with pytest.raises(ValueError, match=how):
+        claim(id, 2 > 1)
+    with pytest.raises(ValueError, match=how), refuses(id, ZeroDivisionError):
+        raise ZeroDivisionError
+
+
+def test_what_should_fail_is_a_claim_too(own_data, fake_machine, capsys):
+    fake_machine()
+    with refuses("zero-divides", "nothing divides by zero", ZeroDivisionError):
+        raise ZeroDivisionError
+    assert capsys.readouterr().out.startswith("✓ nothing divides by zero (ZeroDivisionError: ")
+    with (
+        pytest.raises(ClaimError, match="no error"),
+        refuses("zero-divides", "nothing divides by zero", ZeroDivisionError),
+    ):
+        pass
 
 
 def test_a_claim_that_failed_there_is_not_called_held(recording, fake_machine, capsys):
     fake_machine(gpus=1)
     with pytest.raises(ClaimError):
-        claim("it fails there", False, needs="gpu")
+        claim("it-fails", "it fails there", False, needs="gpu")
     fake_machine(gpus=0)
-    claim("it fails there", True, needs="gpu")
+    claim("it-fails", "it fails there", True, needs="gpu")
     assert "FAILED on H200" in capsys.readouterr().out
 
 
 def test_a_need_that_means_nothing_is_an_error(own_data, fake_machine):
     fake_machine()
     with pytest.raises(ValueError, match="not 'tpu'"):
-        claim("it holds", True, needs="tpu")
+        claim("it-holds", "it holds", True, needs="tpu")
 
 
 def test_a_timing_that_fails_beside_busy_programs_is_left_undecided(own_data, fake_machine, capsys):
     fake_machine()
-    claim("it is quick", False, timed=Measurement((1.0,), 1, 0.9, "host"))
+    claim("it-is-quick", "it is quick", False, timed=Measurement((1.0,), 1, 0.9, "host"))
     assert "not decided, other programs took ≈ 0.9 cores" in capsys.readouterr().out
     with pytest.raises(ClaimError):
-        claim("it is quick", False, timed=Measurement((1.0,), 1, 0.1, "host"))
+        claim("it-is-quick", "it is quick", False, timed=Measurement((1.0,), 1, 0.1, "host"))
     with pytest.raises(ClaimError):
-        claim("it is quick", False, timed=Measurement((1.0,), 1, None, "host"))
+        claim("it-is-quick", "it is quick", False, timed=Measurement((1.0,), 1, None, "host"))
 
 
 @pytest.mark.parametrize("condition", [float("nan"), (False, "message"), "False", [False], None])
 def test_what_is_neither_true_nor_false_is_refused(own_data, fake_machine, condition):
     fake_machine()
     with pytest.raises(TypeError, match="a claim's condition is True or False"):
-        claim("it holds", condition)
+        claim("it-holds", "it holds", condition)
 
 
 def test_numpys_truth_is_truth(own_data, fake_machine):
     import numpy as np
 
     fake_machine()
-    claim("it holds", np.bool_(True))
+    claim("it-holds", "it holds", np.bool_(True))
     with pytest.raises(ClaimError):
-        claim("it holds", np.array(1) > 2)
+        claim("it-holds", "it holds", np.array(1) > 2)

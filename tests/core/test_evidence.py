@@ -97,7 +97,6 @@ def test_a_recording_without_a_gpu_gives_way_to_one_with(recording, fake_machine
     fake_machine(gpus=0)
     record("speed", ROWS[:1])
     assert recorded("speed").machine == "H200"
-    assert recorded("speed", machine="cpu-2-cores").rows == ROWS[:1]
     assert len(recorded_machines("02_async_execution")) == 2
 
 
@@ -146,7 +145,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 def test_every_published_figure_has_a_source_and_rows():
     for name in evidence.published_names():
         found = published(name)
-        assert found.source and found.what and found.rows
+        assert found.source and found.rows
 
 
 def forge(path, change):

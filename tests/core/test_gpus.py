@@ -2,7 +2,10 @@
 
 import pytest
 
+from course_utils.core import gpus
+from course_utils.core.evidence import EvidenceError
 from course_utils.core.gpus import GPUS, explain_unknown, gpu_specs
+from course_utils.judging import plausible
 
 pytestmark = pytest.mark.without_torch
 
@@ -65,7 +68,7 @@ def test_neighbours_differ_where_their_data_sheets_do(name, neighbour):
 )
 def test_a_neighbour_that_is_not_in_the_table_gives_none_and_a_sentence(name):
     assert gpu_specs(name) is None
-    assert name in explain_unknown(name) and "specs.py" in explain_unknown(name)
+    assert name in explain_unknown(name) and "data/gpus.toml" in explain_unknown(name)
 
 
 def test_names_are_found_in_any_case_and_belong_to_one_gpu_each():
@@ -79,3 +82,43 @@ def test_every_row_has_a_source_and_round_gigabytes(specs):
     assert specs.source
     assert specs.memory_gb == int(specs.memory_gb)  # GB as sold: a GiB count wouldn't be whole
     assert 200 <= specs.memory_gb_per_s <= 8000
+
+
+@pytest.fixture
+def changed(monkeypatch, tmp_path):
+    """Gives the course a data file in which one text stands for another."""
+
+    def change(old, new):
+        text = gpus.FILE.read_text(encoding="utf-8")
+        monkeypatch.setattr(gpus, "FILE", tmp_path / "gpus.toml")
+        gpus.FILE.write_text(text.replace(old, new), encoding="utf-8")
+        monkeypatch.setattr(gpus, "GPUS", gpus._read())
+
+    return change
+
+
+def test_a_new_format_is_a_figure_where_a_gpu_has_it(changed):
+    with pytest.raises(AttributeError, match="has a 'fp4'"):
+        _ = gpu_specs("B200").fp4
+    changed("fp8 = 4500 }", "fp8 = 4500, fp4 = 9000 }")
+    assert gpu_specs("B200").fp4 == 9000 and gpu_specs("H200").fp4 is None
+    content = {"chapter": "08_quantization", "experiment": "rates"} | {
+        "machine": {"gpus": [{"name": "NVIDIA B200"}]},
+        "rows": [{"format": "FP4", "tflop_per_s": rate} for rate in (8900.0, 9500.0)],
+    }
+    (objection,) = plausible.too_fast(content)
+    assert objection.startswith("row 2: ") and "dense peak in FP4" in objection
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("[[gpu]]", "[gpu", "line 17"),
+        ("memory_gb = 141\n", "", "'memory_gb'"),
+        ("memory_gb = 141\n", "memory_gib = 131\n", "'memory_gib'"),
+    ],
+    ids=["no TOML", "a figure missing", "a figure in another unit"],
+)
+def test_a_broken_data_file_says_what_is_wrong(changed, old, new, says):
+    with pytest.raises(EvidenceError, match=f"data/gpus.toml can't be read: .*{says}"):
+        changed(old, new)

@@ -151,11 +151,20 @@ def test_a_digest_changes_with_the_code_that_measures_and_no_other(
     assert (measured_code.code_of("02", "speed") == before) is same
 
 
+def test_rewording_a_claim_changes_no_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured_code.files, "chapter_path", lambda _: tmp_path / "page.ipynb")
+    digests = set()
+    for sentence in ("'two is more'", "f'{2} is more'"):
+        page(tmp_path, f"claim('two-over-one', {sentence}, 2 > 1)")
+        digests.add(measured_code.code_of("02", "claims"))
+    assert len(digests) == 1
+
+
 def test_a_digest_reaches_into_the_library_and_leaves_out_what_only_draws(tmp_path):
     found = {}
-    measured_code._follow("timing", "measure", found)
+    measured_code._follow("core.timing", "measure", found)
     assert {"measure", "DeviceClock", "synchronize", "Measurement"} <= set(found)
-    measured_code._follow("plots", "compare_bars", found)
+    measured_code._follow("figures.compare", "compare_bars", found)
     assert "compare_bars" not in found
 
 

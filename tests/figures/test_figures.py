@@ -6,9 +6,8 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series, series
 from course_utils.core.measurement import Measurement
-from course_utils.core.series import Series, series
 from course_utils.figures.compare import compare_bars, compare_lines
 from course_utils.figures.style import COLOURS
 from course_utils.figures.tables import table
@@ -16,13 +15,12 @@ from course_utils.figures.timeline import Span, Spans, draw
 
 pytestmark = pytest.mark.without_torch
 
-RECORDED = Recording(
+RECORDED = Series.of_rows(
     [{"what": "run", "seconds": 2.0, "n": 1}, {"what": "copy", "seconds": 3.0, "n": 2}],
-    "H200",
-    "2026-11-20T10:00:00+00:00",
-    {"torch": "2.11.0"},
+    "recorded",
+    "recorded: H200, torch 2.11.0, 2026-11-20",
 )
-PUBLISHED = Published([{"what": "run", "seconds": 5.0}], "a paper", "a run")
+PUBLISHED = Series.of_rows([{"what": "run", "seconds": 5.0}], "published", "published: a paper")
 
 
 def colours_of(picture):

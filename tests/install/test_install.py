@@ -1,5 +1,6 @@
 """The two commands and the files behind them: versions that agree, sentences where it can't go."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -129,7 +130,18 @@ def test_a_folder_that_was_moved_gets_a_new_environment(tmp_path):
     assert not (folder / ".venv" / "course-stamp").exists()
 
 
-def test_the_readme_says_what_every_room_is_for():
-    text = (ROOT / "README.md").read_text()
-    rooms = [p.stem for p in (ROOT / "course_utils").glob("*.py") if not p.stem.startswith("_")]
-    assert [room for room in sorted(rooms) if f"`{room}`" not in text] == []
+FOLDERS = [path.parent.name for path in (ROOT / "course_utils").glob("*/__init__.py")]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_folder_of_the_library_stands_where_a_newcomer_looks_for_it(page):
+    text = (ROOT / page).read_text()
+    assert [name for name in sorted(FOLDERS) if not re.search(f"`{name}[`/]", text)] == []
+
+
+def test_every_module_of_the_library_begins_with_a_sentence_on_what_it_is_for():
+    first = {
+        path.name: (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")[0]
+        for path in (ROOT / "course_utils").rglob("*.py")
+    }
+    assert [name for name, said in first.items() if not said.endswith((".", ":", "?"))] == []

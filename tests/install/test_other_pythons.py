@@ -15,7 +15,7 @@ from tests.support.pythons import find_python
 
 PACKAGES = (
     "numpy", "matplotlib", "pillow", "ipython", "ipywidgets", "anywidget", "pytest",
-    "pytest-xdist",
+    "pytest-xdist", "psutil",
 )  # fmt: skip
 FARTHEST = "3.11" if sys.version_info >= (3, 13) else "3.13"
 

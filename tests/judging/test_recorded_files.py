@@ -93,7 +93,7 @@ GOOD = {
     ],
     "nccl_allreduce": [{"gpus": 2, "n_bytes": 2**30, "seconds": 0.004}],
     "peaks": [{"model": "small", "peak_bytes": 10**10, "outside_mib": 500}],
-    "claims": [{"claim": "as fast as m/s", "needs": None, "held": False}],
+    "claims": [{"id": "as-fast", "claim": "as fast as m/s", "needs": None, "held": False}],
 }
 
 
@@ -269,7 +269,7 @@ def test_a_gpu_without_a_known_data_sheet_is_no_objection_and_is_said(keep, fake
     path = keep("rates", [{"format": "BF16", "tflop_per_s": 1e6}])
     assert judge(path) == []
     lines, objected = offering.verdict(path)
-    assert not objected and "'NVIDIA Z900' aren't in course_utils/core/gpus.py" in lines[0]
+    assert not objected and "'NVIDIA Z900' aren't in data/gpus.toml" in lines[0]
     assert lines[1:] == ["1 file, no objection"]
 
 

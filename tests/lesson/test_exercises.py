@@ -18,9 +18,7 @@ def double(answer):
 
 @pytest.fixture(autouse=True)
 def one_exercise(monkeypatch):
-    known = (
-        Exercise("x.double", "write double(n).", double, ("n + n", "or 2·n"), "solution.ipynb"),
-    )
+    known = (Exercise("x.double", "write double(n).", double, ("n + n", "or 2·n"), "lesson"),)
     monkeypatch.setattr(exercises, "all_exercises", lambda: known)
     exercises._tries.clear()
 

@@ -57,7 +57,7 @@ def test_a_chapter_is_run_when_every_cell_before_its_exercises_was(kept):
 
 def test_two_kernels_at_once_lose_nothing(kept):
     code = (
-        "import sys; from course_utils import progress\n"
+        "import sys; from course_utils.lesson import progress\n"
         "for i in range(30): progress.ran_cell('02', f'{sys.argv[1]}{i}')"
     )
     running = [

@@ -1,6 +1,7 @@
-"""What-ifs on a recorded program: settings, sizes, neighbours, cards."""
+"""A recorded program run again: with other settings, with broken rules, on a smaller device."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -10,24 +11,13 @@ from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcom
 from course_utils.chapters.memory_snapshots.broken_rules import BROKEN
 from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.core import files
-from course_utils.memory.allocator.rules import MiB
+from course_utils.memory.allocator.rules import CachingAllocator, MiB
 from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.recorded import recorded_trace
-from course_utils.memory.replay import replay
+from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
-from course_utils.memory.what_if import (
-    CARDS,
-    GiB,
-    Program,
-    Step,
-    on_cards,
-    program_of,
-    resized,
-    run,
-    settings_table,
-    with_batch,
-    with_interference,
-)
+from course_utils.memory.what_if import Program, Step, program_of, run
+from tests.support.replay import replay
 
 pytestmark = pytest.mark.without_torch
 
@@ -60,30 +50,33 @@ def test_a_trace_from_the_middle_brings_in_what_was_there():
     assert found.peak_reserved >= found.peak_allocated == replay(trace).peak_allocated
 
 
+def test_a_program_gives_cached_memory_back_where_the_recorded_one_did(tmp_path):
+    recorder = Recorder(CachingAllocator())
+    for size in (30 * MiB, 12 * MiB):
+        recorder.free(recorder.malloc(size))
+    recorder.empty_cache()
+    recorder.malloc(500)
+    file = tmp_path / "made.pickle"
+    file.write_bytes(pickle.dumps(recorder.snapshot()))
+    program = program_of(recorded_trace(load(file)))
+    actions = [step.action for step in program.steps]
+    assert actions == ["alloc", "free", "alloc", "free", "empty_cache", "alloc"]
+    assert run(program).reserved[-1] == 2 * MiB
+
+
 def test_curves_have_a_point_for_every_step_and_count_in_bytes():
     found = run(filled(512, 3 * MiB, 20 * MiB))
     assert found.allocated.tolist() == [
         512, 512 + 3 * MiB, 512 + 23 * MiB, 23 * MiB, 20 * MiB, 0,
     ]  # fmt: skip
     assert found.reserved.tolist() == [2 * MiB, 22 * MiB, *[42 * MiB] * 4]
-    assert found.fragmentation[-1] == 1 and found.ran_out is None
+    assert found.ran_out is None
 
 
 def test_memory_runs_out_at_the_step_that_no_longer_fits():
     found = run(filled(12 * MiB, 12 * MiB, 12 * MiB), capacity=30 * MiB)
-    assert (found.ran_out, found.asked) == (2, 12 * MiB)
+    assert found.ran_out == 2
     assert found.peak_reserved == 24 * MiB and len(found.reserved) == 2
-
-
-def test_a_card_holds_its_gibibytes_less_what_others_take():
-    program = filled(*[GiB] * 9)
-    rows = {row["card"]: row for row in on_cards(program)}
-    assert list(rows) == list(CARDS) == ["8 GB", "16 GB", "24 GB", "80 GB"]
-    assert not rows["8 GB"]["fits"] and rows["8 GB"]["ran out at step"] == 8
-    assert rows["8 GB"]["allocated"] == 8 * GiB and rows["8 GB"]["idle"] == 0
-    assert rows["16 GB"]["fits"] and rows["16 GB"]["reserved"] == 9 * GiB
-    less = on_cards(program, outside=500 * MiB, cards=["8 GB"])
-    assert less[0]["ran out at step"] == 7
 
 
 def test_fragmentation_can_end_a_program_that_would_fit():
@@ -96,31 +89,10 @@ def test_fragmentation_can_end_a_program_that_would_fit():
     assert found.reserved[-1] - found.allocated[-1] >= 20 * MiB
 
 
-def test_a_larger_batch_scales_what_is_not_as_large_as_something_lasting():
-    program = Program(
-        (Step("alloc", 0, 100), Step("alloc", 1, 100), Step("alloc", 2, 300), Step("free", 2)), 1
-    )
-    assert [s.size for s in with_batch(program, 2).steps] == [100, 100, 600, 0]
-    assert [s.size for s in resized(program, lambda s: s.size + 1).steps] == [101, 101, 301, 0]
-
-
-def test_an_interfering_allocation_is_kept_and_costs_more_than_its_size():
-    blocks = filled(*[5 * MiB] * 12).steps
-    program = Program((*blocks, *(Step("alloc", key, 20 * MiB) for key in range(20, 23))))
-    disturbed = with_interference(program, 2 * MiB, every=3)
-    assert len(disturbed.steps) - len(program.steps) == 5
-    alone, beside = run(program), run(disturbed)
-    assert beside.allocated[-1] - alone.allocated[-1] >= 5 * 2 * MiB
-    assert beside.peak_reserved - alone.peak_reserved >= 3 * 5 * 2 * MiB
-    with pytest.raises(ValueError, match="at least 1"):
-        with_interference(program, 1, 0)
-
-
 def test_settings_are_compared_on_the_same_program():
-    rows = settings_table(training_program(Shape(steps=4)))
-    assert rows[0]["setting"] == "(default)"
-    by_name = {row["setting"]: row["peak reserved"] for row in rows}
-    assert by_name["expandable_segments:True"] < by_name["(default)"]
+    program = training_program(Shape(steps=4))
+    expandable = run(program, Settings.parse("expandable_segments:True"))
+    assert expandable.peak_reserved < run(program).peak_reserved
 
 
 def test_the_made_up_training_run_is_the_same_for_the_same_seed_and_frees_what_it_should():

@@ -1,13 +1,15 @@
 """Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
 
 import json
+import re
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from course_utils.core import files
-from course_utils.lesson.exercises import all_exercises, grade, rooms
+from course_utils.lesson.exercises import all_exercises, exercises_of, grade, rooms
 from course_utils.lesson.solution import worked
 
 EXERCISES = all_exercises()
@@ -57,6 +59,13 @@ def test_the_chapters_stub_is_not_tried_yet(exercise):
 def test_a_wrong_answer_is_rejected_every_time(name, wrong):
     for _ in range(3):
         assert grade(name, wrong).passed is False
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_chapters_exercises_are_those_of_its_page_in_order(room):
+    found = exercises_of(room)
+    page = files.NOTEBOOKS / Path(found[0].solution).name
+    assert [e.name for e in found] == re.findall(r'check\("([\w.]+)"', "\n".join(cells(page)))
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)

@@ -1,5 +1,6 @@
 """What every chapter must be: design §3's budgets, honest outputs, links that lead somewhere."""
 
+import ast
 import base64
 import io
 import json
@@ -10,6 +11,7 @@ import pytest
 from PIL import Image
 
 from course_utils.core import files
+from course_utils.core.claims import ID
 
 CHAPTERS = files.chapters()
 SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
@@ -68,7 +70,19 @@ def test_a_chapter_has_the_skeleton_of_the_design(path):
     text = "\n".join(source(cell) for cell in cells(path))
     assert len(re.findall(r"\bclaim\(", text)) >= 6
     assert 2 <= len(re.findall(r"\bcheck\(", text)) <= 4
-    assert re.search(r"course_utils\.widgets\.", text)
+    shown = ["".join(alt) for cell in cells(path) for alt in outputs(cell, "text/plain")]
+    assert any(alt.startswith("[widget] ") for alt in shown)
+
+
+@chapters
+def test_every_claim_of_a_chapter_has_an_id_of_its_own(path):
+    """Written out where the claim stands, so that a search for it finds one place."""
+    code = "\n".join(re.sub(r"^\s*[%!].*$", "pass", source(c), flags=re.M) for c in cells(path))
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    claims = [c for c in calls if getattr(c.func, "id", "") in ("claim", "refuses")]
+    ids = [getattr(claim.args[0], "value", ast.unparse(claim)) for claim in claims]
+    assert [id for id in ids if not ID.fullmatch(id) or id.count("-") > 3] == []
+    assert len(ids) == len(set(ids)) == len(re.findall(r"\b(?:claim|refuses)\(", code))
 
 
 @by_name
@@ -138,7 +152,7 @@ def test_links_lead_to_a_file_of_the_project(path):
                 assert (path.parent / target).resolve().exists(), target
 
 
-@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md"])
+@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md", "CONTRIBUTING.md"])
 def test_links_of_the_front_pages_lead_to_a_file_of_the_project(page):
     text = (files.ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#\s]+)", text):

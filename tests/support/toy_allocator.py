@@ -29,7 +29,8 @@ class ToyAllocator:
         frames = [FRAMES[name] for name in reversed(stack)]
         if address is None:
             address, room = self._from_driver(rounded, frames)
-        kept = rounded if room - rounded > 2**20 else room
+        splits = room - rounded >= (512 if self.expandable else 2**20 + 512)
+        kept = rounded if splits else room
         self._say("alloc", address, size, frames)
         state = "active_allocated"
         self.blocks[address] = dict(

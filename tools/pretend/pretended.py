@@ -303,15 +303,15 @@ def hurry(timing: ModuleType) -> None:
     """The course's clock with a hundredth of its patience: no time here means anything."""
     plain_repeat, plain_rounds = timing._repeat, timing.measure_rounds
 
-    def repeat(once: Any, how: Any) -> Any:
-        clock, budget, precision, _least, bound = how
-        return plain_repeat(once, (clock, min(budget, 0.002), precision, 2, bound))
+    def repeat(once: Any, clock: str, budget: float, precision: float) -> Any:
+        return plain_repeat(once, clock, min(budget, 0.002), precision)
 
     def rounds(one_round: Any, times: int = 9, unit: str = "seconds") -> Any:
         return plain_rounds(one_round, min(times, 2), unit)
 
     timing._repeat, timing.measure_rounds = repeat, wraps(plain_rounds)(rounds)
     timing.PATIENCE, timing.REPETITION_SECONDS, timing.BLOCK_SECONDS = 1, 1e-6, 0.0
+    timing.LEAST_REPETITIONS = 2
 
 
 def let_claims_fail(claims: ModuleType) -> None:

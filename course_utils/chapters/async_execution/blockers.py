@@ -6,6 +6,7 @@ values. On a GPU, torch.cuda.set_sync_debug_mode("warn") sees the waits that rea
 misses torch.cuda.synchronize and waits on events, which the first watcher sees.
 """
 
+import contextlib
 import linecache
 import sys
 import threading
@@ -13,8 +14,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -35,12 +37,13 @@ NUMBERS = (bool, int, float, complex)
 SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
          "_local_scalar_dense": "item"}  # fmt: skip
 SHOWN |= dict.fromkeys(ASKS_HOW_IT_WENT, "linalg asks whether it went well")
-EXPLICIT = (
-    "torch.cuda.synchronize",
-    "torch.cuda.Stream.synchronize",
-    "torch.cuda.Event.synchronize",
+EXPLICIT = ("cuda.synchronize", "cuda.Stream.synchronize", "cuda.Event.synchronize")
+_NOT_THE_CALLERS = (
+    str(Path(torch.__file__).parent),
+    __file__,
+    str(warnings.__file__),
+    str(contextlib.__file__),
 )
-_OURS = (str(Path(torch.__file__).parent), __file__, str(Path(warnings.__file__)))
 
 _one_at_a_time = threading.RLock()  # waits are watched by patching torch.cuda, which all share
 _OPTIMIZERS = str(Path(torch.optim.__file__).parent)
@@ -70,7 +73,9 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
         stack.enter_context(_one_at_a_time)
         stack.enter_context(_Functions(found))
         stack.enter_context(_Operators(found))
-        stack.enter_context(_explicit_waits(found))
+        for name in EXPLICIT:
+            watched = _watched(found, attrgetter(name)(torch))
+            stack.enter_context(mock.patch(f"torch.{name}", watched))
         if torch.cuda.is_available():
             stack.enter_context(_sync_debug(found))
         fn(*args, **kwargs)
@@ -78,9 +83,11 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
 
 class _Found:
-    """The blockers so far; while one call is being looked at, what it calls itself is not.
+    """The blockers found so far.
 
-    `hushed` is on while a call runs that a GPU carries out by other operators than a CPU.
+    `inside` is true while a call that waits runs: the calls that it makes itself aren't noted.
+    `hushed` is true while a call runs that a GPU carries out by other operators than a CPU: those
+    that the CPU uses say nothing about it.
     """
 
     def __init__(self) -> None:
@@ -90,13 +97,7 @@ class _Found:
     def add(self, what: str) -> None:
         frame = _caller()
         if frame is not None:
-            code = frame.f_code
-            self.add_at(what, code.co_filename, frame.f_lineno, code)
-
-    def add_at(self, what: str, file: str, line: int, code: CodeType | None = None) -> None:
-        first = 1 if code is None or code.co_name == "<module>" else code.co_firstlineno
-        source = linecache.getline(file, line).strip()
-        self.blockers.append(Blocker(SHOWN.get(what, what), line - first + 1, source))
+            self.blockers.append(_blocker(what, frame))
 
     @contextmanager
     def call(self, what: str | None) -> Iterator[None]:
@@ -111,12 +112,16 @@ class _Found:
             self.inside = False
 
 
-class _Functions(TorchFunctionMode):
-    """Sees calls as Python makes them, so also `.cpu()` and `.numpy()` of a tensor on the CPU."""
+class _Watcher:
+    """What both watchers have: where to note what they see."""
 
     def __init__(self, found: _Found) -> None:
         super().__init__()
         self.found = found
+
+
+class _Functions(_Watcher, TorchFunctionMode):
+    """Sees calls as Python makes them, so also `.cpu()` and `.numpy()` of a tensor on the CPU."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -130,12 +135,8 @@ class _Functions(TorchFunctionMode):
             self.found.hushed = before
 
 
-class _Operators(TorchDispatchMode):
+class _Operators(_Watcher, TorchDispatchMode):
     """Sees the operators below: those that other functions call on the way."""
-
-    def __init__(self, found: _Found) -> None:
-        super().__init__()
-        self.found = found
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -158,14 +159,15 @@ def _blocking_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """By name: a torch.device that happens to be the CPU here is the GPU on another machine."""
+    """Only the word "cpu" counts: a torch.device that is the CPU here is the GPU elsewhere."""
     wanted = [kwargs.get("device"), *args]
     return "cpu" in [w for w in wanted if isinstance(w, str)]
 
 
 def _waits_on_a_cpu_only(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """`x[mask] = 0` is a masked_fill on a GPU; one_hot only looks for its size where none is given.
+    """Whether a CPU looks at values here that a GPU doesn't need.
 
+    On a GPU `x[mask] = 0` is a masked_fill, and one_hot with a number of classes looks for none.
     Source: TensorAdvancedIndexing.cpp (canDispatchToMaskedFill), Onehot.cpp, of torch 2.13.
     """
     name = getattr(func, "__name__", "")
@@ -192,26 +194,14 @@ def _has_mask(indices: Any) -> bool:
     return any(isinstance(i, torch.Tensor) and i.dtype in MASKS for i in indices)
 
 
-@contextmanager
-def _explicit_waits(found: _Found) -> Iterator[None]:
-    """Waits that name themselves; torch's sync debug mode doesn't see them."""
-    with ExitStack() as stack:
-        for name in EXPLICIT:
-            original = _resolve(name)
+def _watched(found: _Found, wait: Callable[..., Any]) -> Callable[..., Any]:
+    """A wait that names itself, noted before it is done; torch's sync debug mode doesn't see it."""
 
-            def watched(*args: Any, _do: Any = original, **kwargs: Any) -> Any:
-                with found.call("synchronize"):
-                    return _do(*args, **kwargs) if torch.cuda.is_available() else None
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with found.call("synchronize"):
+            return wait(*args, **kwargs) if torch.cuda.is_available() else None
 
-            stack.enter_context(mock.patch(name, watched))
-        yield
-
-
-def _resolve(name: str) -> Any:
-    found: Any = torch
-    for part in name.split(".")[1:]:
-        found = getattr(found, part)
-    return found
+    return watched
 
 
 @contextmanager
@@ -222,12 +212,12 @@ def _sync_debug(found: _Found) -> Iterator[None]:
     so the caller is looked up at the moment of the warning.
     """
     before = torch.cuda.get_sync_debug_mode()
-    heard: list[tuple[str, int, CodeType]] = []
+    heard: list[Blocker] = []
 
     def hear(message: Warning | str, *_rest: Any, **_named: Any) -> None:
         frame = _caller()
         if "synchronizing CUDA operation" in str(message) and not found.inside and frame:
-            heard.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code))
+            heard.append(_blocker("CUDA waits", frame))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -238,9 +228,7 @@ def _sync_debug(found: _Found) -> Iterator[None]:
         finally:
             torch.cuda.set_sync_debug_mode(before)
     seen = {blocker.source for blocker in found.blockers}
-    for file, line, code in heard:
-        if linecache.getline(file, line).strip() not in seen:
-            found.add_at("CUDA waits", file, line, code)
+    found.blockers += [wait for wait in heard if wait.source not in seen]
 
 
 def _caller() -> FrameType | None:
@@ -249,12 +237,18 @@ def _caller() -> FrameType | None:
     None where an optimizer asks: its step counters live on the host, so reading one never waits.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code.co_filename):
-        if frame.f_code.co_filename.startswith(_OPTIMIZERS):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_OPTIMIZERS):
             return None
+        if not file.startswith(_NOT_THE_CALLERS):
+            return frame
         frame = frame.f_back
-    return frame
+    return None
 
 
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS) or filename.endswith("contextlib.py")
+def _blocker(what: str, frame: FrameType) -> Blocker:
+    code = frame.f_code
+    first = 1 if code.co_name == "<module>" else code.co_firstlineno
+    source = linecache.getline(code.co_filename, frame.f_lineno).strip()
+    return Blocker(SHOWN.get(what, what), frame.f_lineno - first + 1, source)

@@ -17,11 +17,17 @@ from course_utils.chapters.async_execution.streams import (
     spans,
 )
 from course_utils.figures.timeline import draw
-from course_utils.lesson.exercises import Exercise, Wrong
-
-SOLUTION = "notebooks/solutions/02_async_execution.ipynb"
+from course_utils.lesson.exercises import Wrong, exercise
 
 
+@exercise(
+    "async.speedup",
+    todo="write speedup(t1, t2, t3, n): time with a wait after each launch / time queued.",
+    hints=(
+        "Waiting after each launch costs n·(t1+t2+t3). Draw the queued case for t1 < t2.",
+        "Now draw it for t1 > t2: the backend waits for launches. Which time counts n times?",
+    ),
+)
 def check_speedup(speedup: Callable[[float, float, float, int], float]) -> str:
     """Compares with a queue simulated piece by piece, for device-bound and launch-bound work."""
     for _ in range(50):
@@ -56,6 +62,16 @@ def slow_train(model: Any, batches: list[Any], log: Callable[[list[float]], None
     log(losses)
 
 
+@exercise(
+    "async.hidden_waits",
+    todo="write quick_train: it logs and learns the same as slow_train, and waits once.",
+    hints=(
+        "error[error > 0.1] has as many entries as the mask has ones: who must know how many? "
+        "torch.where keeps the shape.",
+        "if grad.norm() > 1 asks the host to decide. norm.clamp(min=1) decides on the device.",
+        "Keep loss.detach() each step; torch.stack(kept).tolist() reads all of them at once.",
+    ),
+)
 def check_hidden_waits(quick_train: Callable[..., None]) -> str:
     """Same log and same weights as `slow_train`, on a random model, with one wait in all."""
     steps, width = random.randint(3, 6), random.randint(3, 9)
@@ -94,6 +110,14 @@ def _compare_logs(got: list[Any], want: list[Any]) -> None:
             raise Wrong(f"step {step} logged {loss:.5f}, slow_train logs {wanted:.5f}")
 
 
+@exercise(
+    "async.double_buffer",
+    todo="write double_buffer(n, copier, computer): copy chunk i+1 while chunk i is computed.",
+    hints=(
+        "Chunk i goes to buffer i % 2. The computer waits for the event after its copy.",
+        "Before chunk i is copied, the computation of chunk i-2 must have left the buffer.",
+    ),
+)
 def check_double_buffer(double_buffer: Callable[..., None]) -> str:
     """Runs the schedule in virtual time, with copies slower and quicker than the computation."""
     for copy_seconds, compute_seconds in ((2.0, 3.0), (3.0, 2.0), (1.0, 4.0), (4.0, 1.0)):
@@ -123,39 +147,3 @@ def _judge_schedule(host: Host, n: int, copy_seconds: float, compute_seconds: fl
     best = copy_seconds + compute_seconds + (n - 1) * max(copy_seconds, compute_seconds)
     if took > best:
         raise Wrong(f"{case}took {took:g} s, want {best:g} s", picture)
-
-
-EXERCISES = (
-    Exercise(
-        "async.speedup",
-        "write speedup(t1, t2, t3, n): time with a wait after each launch / time queued.",
-        check_speedup,
-        (
-            "Waiting after each launch costs n·(t1+t2+t3). Draw the queued case for t1 < t2.",
-            "Now draw it for t1 > t2: the backend waits for launches. Which time counts n times?",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "async.hidden_waits",
-        "write quick_train: it logs and learns the same as slow_train, and waits once.",
-        check_hidden_waits,
-        (
-            "error[error > 0.1] has as many entries as the mask has ones: who must know how many? "
-            "torch.where keeps the shape.",
-            "if grad.norm() > 1 asks the host to decide. norm.clamp(min=1) decides on the device.",
-            "Keep loss.detach() each step; torch.stack(kept).tolist() reads all of them at once.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "async.double_buffer",
-        "write double_buffer(n, copier, computer): copy chunk i+1 while chunk i is computed.",
-        check_double_buffer,
-        (
-            "Chunk i goes to buffer i % 2. The computer waits for the event after its copy.",
-            "Before chunk i is copied, the computation of chunk i-2 must have left the buffer.",
-        ),
-        SOLUTION,
-    ),
-)

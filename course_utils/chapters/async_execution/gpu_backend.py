@@ -25,7 +25,7 @@ class Gpu:
         work()
 
     def synchronize(self) -> None:
-        """Waits for an event behind all that was launched: also an idle GPU must answer."""
+        """Waits for an event behind all that was launched, so that an idle GPU has to answer."""
         self.record_event().synchronize()
 
     def record_event(self) -> torch.cuda.Event:

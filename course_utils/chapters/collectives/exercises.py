@@ -10,13 +10,22 @@ import torch
 from course_utils.chapters.collectives.by_hand import Net
 from course_utils.chapters.collectives.costs import Link, ring_seconds, tree_seconds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 
 DRAWN_NUMBERS = 16
-SOLUTION = "notebooks/solutions/11_collectives.ipynb"
 RANKS = (2, 3, 4, 7)
 
 
+@exercise(
+    "collectives.all_gather",
+    todo="write all_gather(x, net): the list of all ranks' tensors, in order.",
+    hints=(
+        "Pass things on round a ring: in each of n−1 steps, send to (rank + 1) % n what you "
+        "got last, and receive from (rank − 1) % n.",
+        "After s steps you receive the tensor of rank (rank − 1 − s) % n. "
+        "net.exchange(x, to, into, source) does both sides at once.",
+    ),
+)
 def check_all_gather(all_gather: Callable[[torch.Tensor, Net], Any]) -> str:
     """On 2, 3, 4 and 7 ranks: the list, in order, on each; no rank sends more than n−1 times x."""
     for n in RANKS:
@@ -45,6 +54,17 @@ def _require_list(rank: int, n: int, parts: Any) -> None:
         raise Wrong(f"{n} ranks: rank {rank} returns {length}, want a list of {n} tensors")
 
 
+@exercise(
+    "collectives.ring",
+    todo="write ring_all_reduce(x, net): in place, 2(n−1) steps, one of n chunks in each.",
+    hints=(
+        "Step through the widget with 3 ranks: which chunk does rank r send in step s, and "
+        "which one does it receive?",
+        "reduce_scatter: send chunk (rank − s) % n, and add what comes to chunk "
+        "(rank − s − 1) % n. The chunk received has the size of the one it is added to.",
+        "all_gather: send chunk (rank + 1 − s) % n, receive chunk (rank − s) % n in its place.",
+    ),
+)
 def check_ring(ring_all_reduce: Callable[[torch.Tensor, Net], None]) -> str:
     """The sum, the steps and the bytes of each rank, for lengths that n divides and others."""
     for n in RANKS:
@@ -103,6 +123,15 @@ class _SendAndReceive:
         self.rank, self.n, self.send, self.receive = net.rank, net.n, net.send, net.receive
 
 
+@exercise(
+    "collectives.shift",
+    todo="write shift(x, net): returns the left neighbour's tensor; send and receive only.",
+    hints=(
+        "If one rank receives first, it frees its left neighbour, which then can receive, …",
+        "Even ranks send first, odd ranks receive first. Where n is odd, two even ranks are "
+        "neighbours: does it still end?",
+    ),
+)
 def check_shift(shift: Callable[[torch.Tensor, Any], torch.Tensor]) -> str:
     """The left neighbour's tensor on each rank, in 2 steps and with one message from each."""
     for n in (*RANKS, 8):
@@ -122,6 +151,15 @@ def check_shift(shift: Callable[[torch.Tensor, Any], torch.Tensor]) -> str:
     return "2, 3, 4, 7 and 8 ranks: everyone gets its left neighbour's tensor, and nobody waits"
 
 
+@exercise(
+    "collectives.choose",
+    todo='write choose(alpha, beta, n, n_bytes): "ring" or "tree", whichever is quicker.',
+    hints=(
+        "The table of section 3 has the steps. In each, a tree's busiest rank moves the whole "
+        "tensor, there or back; a ring's sends one of n chunks.",
+        "A ring's step sends n_bytes/n, a tree's n_bytes. ⌈log₂ n⌉ is math.ceil(math.log2(n)).",
+    ),
+)
 def check_choose(choose: Callable[[float, float, int, int], str]) -> str:
     """Random links, ranks and sizes, small and large, where one is at least 5% quicker."""
     done = {"ring": 0, "tree": 0}
@@ -148,54 +186,3 @@ def _run(n: int, work: Callable[[SimulatedNet], Any]) -> tuple[list[Any], list[S
         return simulate(n, work)
     except Deadlock as stuck:
         raise Wrong(f"{n} ranks: {stuck}") from None
-
-
-EXERCISES = (
-    Exercise(
-        "collectives.all_gather",
-        "write all_gather(x, net): the list of all ranks' tensors, in order.",
-        check_all_gather,
-        (
-            "Pass things on round a ring: in each of n−1 steps, send to (rank + 1) % n what you "
-            "got last, and receive from (rank − 1) % n.",
-            "After s steps you receive the tensor of rank (rank − 1 − s) % n. "
-            "net.exchange(x, to, into, source) does both sides at once.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "collectives.ring",
-        "write ring_all_reduce(x, net): in place, 2(n−1) steps, one of n chunks in each.",
-        check_ring,
-        (
-            "Step through the widget with 3 ranks: which chunk does rank r send in step s, and "
-            "which one does it receive?",
-            "reduce_scatter: send chunk (rank − s) % n, and add what comes to chunk "
-            "(rank − s − 1) % n. The chunk received has the size of the one it is added to.",
-            "all_gather: send chunk (rank + 1 − s) % n, receive chunk (rank − s) % n in its place.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "collectives.shift",
-        "write shift(x, net): returns the left neighbour's tensor; send and receive only.",
-        check_shift,
-        (
-            "If one rank receives first, it frees its left neighbour, which then can receive, …",
-            "Even ranks send first, odd ranks receive first. Where n is odd, two even ranks are "
-            "neighbours: does it still end?",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "collectives.choose",
-        'write choose(alpha, beta, n, n_bytes): "ring" or "tree", whichever is quicker.',
-        check_choose,
-        (
-            "The table of section 3 has the steps. In each, a tree's busiest rank moves the whole "
-            "tensor, there or back; a ring's sends one of n chunks.",
-            "A ring's step sends n_bytes/n, a tree's n_bytes. ⌈log₂ n⌉ is math.ceil(math.log2(n)).",
-        ),
-        SOLUTION,
-    ),
-)

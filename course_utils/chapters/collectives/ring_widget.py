@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import ipywidgets as widgets
-
 from course_utils.chapters.collectives.by_hand import ring_all_reduce
 from course_utils.chapters.collectives.rank_blocks import PALETTE
 from course_utils.chapters.collectives.simulated_ranks import SimulatedNet, simulate
-from course_utils.figures.still import Still
+from course_utils.figures.controls import Controls, slider
 from course_utils.figures.style import INK, Picture, new_figure, render, styled
 
 Moment = list[list[int]]  # by rank: the value of each chunk
@@ -35,38 +33,24 @@ def ring_moments(n: int) -> list[Moment]:
     return [[seen[step, rank] for rank in range(n)] for step in range(2 * (n - 1) + 1)]
 
 
-def ring_steps(n: int = 4, step: int = 3) -> Still:
+def ring_steps() -> Controls:
     """Sliders for the number of ranks and the step, over the chunks of every rank."""
-    style, layout = {"description_width": "110px"}, widgets.Layout(width="420px")
-    ranks = widgets.IntSlider(n, 2, 6, description="ranks", style=style, layout=layout)
-    at = widgets.IntSlider(
-        step, 0, 2 * (n - 1), description="steps done", style=style, layout=layout
-    )
-    picture = widgets.Image(format="png", layout=widgets.Layout(max_width="800px"))
-    reading = widgets.HTML()
-
-    def update(_change: Any = None) -> None:
-        at.max = 2 * (ranks.value - 1)
-        moments = ring_moments(ranks.value)
-        picture.value = draw_moment(moments, at.value).png
-        reading.value = explain(ranks.value, at.value)
-
-    for control in (ranks, at):
-        control.observe(update, "value")
-    update()
+    ranks, steps = slider("ranks", range(2, 7), 4), slider("steps done", range(7), 3)
+    ranks.observe(lambda change: steps.set_trait("max", 2 * (change["new"] - 1)), "value")
     alt = "The chunks of each rank, step by step: sums grow along the ring, then travel round it"
-    return Still([ranks, at, picture, reading], picture, alt)
+    return Controls(draw_ring, alt, n=ranks, step=steps)
 
 
-def explain(n: int, step: int) -> str:
-    """What happens next, and what was sent so far, as HTML."""
+def draw_ring(n: int, step: int) -> tuple[Picture, str]:
+    """The chunks after `step` steps, and as HTML what happens next and what was sent so far."""
     if step == 2 * (n - 1):
         doing = "done: every chunk of every rank is the sum"
     elif step < n - 1:
         doing = "next: each rank sends the chunk with the arrow to its right, which <b>adds</b> it"
     else:
         doing = "next: each rank sends a finished chunk to its right, which <b>keeps</b> it"
-    return f"{doing} · sent by each rank so far: <b>{step}</b> chunks of 1/{n}"
+    sent = f"sent by each rank so far: <b>{step}</b> chunks of 1/{n}"
+    return draw_moment(ring_moments(n), step), f"{doing} · {sent}"
 
 
 @styled
@@ -74,10 +58,9 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     """A grid of ranks and chunks after `step` steps; arrows show what is sent next."""
     from matplotlib.patches import Rectangle
 
-    n, phase = len(moments[0]), "reduce_scatter" if step < len(moments[0]) - 1 else "all_gather"
-    if step == 2 * (n - 1):
-        phase = "done"
-    figure = new_figure(f"Step {step} of {2 * (n - 1)} · {phase}", 0.9 + 0.62 * n)
+    n, last = len(moments[0]), len(moments) - 1
+    phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
+    figure = new_figure(f"Step {step} of {last} · {phase}", 0.9 + 0.62 * n)
     axes = figure.subplots()
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
@@ -88,7 +71,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
             corner = (place + 0.03, -rank - 0.93)
             axes.add_patch(Rectangle(corner, 0.94, 0.86, facecolor=colour, edgecolor="#999999"))
             axes.text(place + 0.5, -rank - 0.42, f"{value:0{n}d}", ha="center", va="center")
-            if step < 2 * (n - 1) and place == _sent(n, rank, step):
+            if step < last and place == _sent(n, rank, step):
                 note = f"↓ to rank {(rank + 1) % n}"
                 axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
                           color=INK)  # fmt: skip

@@ -1,7 +1,8 @@
-"""Checkers for chapter 12, "Data parallelism"; its last exercise's is in `plan_exercise`."""
+"""Checkers for chapter 12, "Data parallelism"."""
 
 import copy
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +11,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
+from course_utils.chapters.data_parallelism import offers
 from course_utils.chapters.data_parallelism.links import PlayedLink, apart
-from course_utils.chapters.data_parallelism.plan_exercise import PLAN
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 
-SOLUTION = "notebooks/solutions/12_data_parallelism.ipynb"
 Batches = list[tuple[Tensor, Tensor]]
 RATE, CLIP, STEPS = 0.1, 1.0, 10
+PLANS = 200
 
 
+@exercise(
+    "data_parallelism.average",
+    todo="write average(gradients, count, net): the whole batch's mean, from unequal shards.",
+    hints=(
+        "A rank with eight samples has eight votes: what must it send instead of its mean?",
+        "Multiply by count, add up over the ranks, and divide by the number of all samples, "
+        "which is a sum over the ranks too: net.all_reduce(torch.tensor([float(count)])).",
+    ),
+)
 def check_average(average: Callable[[list[Tensor], int, PlayedLink], None]) -> str:
     """Unequal shards on 2, 3 and 4 ranks, one of them empty: the whole batch's mean on each."""
     for n in (2, 3, 4):
@@ -52,6 +62,16 @@ def plan_sizes(gradients: list[Tensor], limit: int) -> list[int]:
     return sizes
 
 
+@exercise(
+    "data_parallelism.buckets",
+    todo="write reduce_in_buckets(gradients, limit, net): last first, one dtype a bucket.",
+    hints=(
+        "Go through reversed(gradients). A new bucket begins where the type changes, and where "
+        "the next gradient would make it larger than limit.",
+        "torch.cat of FP32 and BF16 gives FP32, without a word: twice the bytes. "
+        "After the all_reduce, copy each part back: gradient.copy_(part.view_as(gradient)).",
+    ),
+)
 def check_buckets(reduce: Callable[[list[Tensor], int, PlayedLink], None]) -> str:
     """Random shapes of two types and limits: the mean on each rank, and the messages' sizes."""
     for n, limit in ((2, 64), (3, 200), (2, 10_000), (3, 1)):
@@ -92,6 +112,16 @@ def _require_sizes(case: str, got: list[int], want: list[int]) -> None:
         raise Wrong(f"{case}messages of {got} bytes, want {want}, the last gradient first")
 
 
+@exercise(
+    "data_parallelism.train",
+    todo="write train(model, batches, net, enough) without the loop's three bugs.",
+    hints=(
+        "Compare with one process: which weights do the ranks begin with, what is clipped, and "
+        "who decides when it is enough?",
+        "net.broadcast(p, 0) for every parameter. Clip the averaged gradient. The loss that "
+        "decides is the mean over the ranks: then all stop together.",
+    ),
+)
 def check_train(train: Callable[[nn.Module, Batches, PlayedLink, float], None]) -> str:
     """Replicas with their own weights, on 2 and 3 ranks: those of one process on each, at the end.
 
@@ -193,41 +223,36 @@ def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
     return [links[rank] for rank in range(n)]
 
 
-EXERCISES = (
-    Exercise(
-        "data_parallelism.average",
-        "write average(gradients, count, net): the whole batch's mean, from unequal shards.",
-        check_average,
-        (
-            "A rank with eight samples has eight votes: what must it send instead of its mean?",
-            "Multiply by count, add up over the ranks, and divide by the number of all samples, "
-            "which is a sum over the ranks too: net.all_reduce(torch.tensor([float(count)])).",
-        ),
-        SOLUTION,
+@exercise(
+    "scaling.plan",
+    todo="write plan(offer): (local_batch, learning_rate, efficiency) for its 8 GPUs.",
+    hints=(
+        "The batch: whole samples beside the state in memory, and n times as many may not be "
+        "more than largest_batch. Both bounds hold: take the smaller.",
+        "The rate grows as the global batch, n·local, over base_batch.",
+        "C = local·sample_flops/flops_per_s. A ring costs 2(n−1)·(alpha + beta·bytes/n) for "
+        "each bucket of gradient_bytes/buckets. The step takes C and what is exposed.",
     ),
-    Exercise(
-        "data_parallelism.buckets",
-        "write reduce_in_buckets(gradients, limit, net): last first, one dtype a bucket.",
-        check_buckets,
-        (
-            "Go through reversed(gradients). A new bucket begins where the type changes, and where "
-            "the next gradient would make it larger than limit.",
-            "torch.cat of FP32 and BF16 gives FP32, without a word: twice the bytes. "
-            "After the all_reduce, copy each part back: gradient.copy_(part.view_as(gradient)).",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "data_parallelism.train",
-        "write train(model, batches, net, enough) without the loop's three bugs.",
-        check_train,
-        (
-            "Compare with one process: which weights do the ranks begin with, what is clipped, and "
-            "who decides when it is enough?",
-            "net.broadcast(p, 0) for every parameter. Clip the averaged gradient. The loss that "
-            "decides is the mean over the ranks: then all stop together.",
-        ),
-        SOLUTION,
-    ),
-    PLAN,
 )
+def check_plan(plan: Callable[[offers.Offer], Any]) -> str:
+    """Random offers, until each kind of bound has come ten times."""
+    seen, done = Counter[str](), 0
+    while done < PLANS or min(seen.values()) < 10 or len(seen) < 4:
+        offer = offers.draw_offer()
+        _judge_plan(offer, plan(offer))
+        seen.update(offers.kinds_of(offer))
+        done += 1
+    return "random clusters of 8 GPUs: batch, learning rate, and efficiency within 5%"
+
+
+def _judge_plan(offer: offers.Offer, answer: Any) -> None:
+    if not isinstance(answer, tuple | list) or len(answer) != 3:
+        raise Wrong(f"plan returns {answer!r:.60}, want (local_batch, learning_rate, efficiency)")
+    local, rate, found = answer
+    right_local, right_rate, right = offers.right_plan(offer)
+    if local != right_local:
+        raise Wrong(f"{offer}: a local batch of {local}, want {right_local}")
+    if abs(rate / right_rate - 1) > 1e-6:
+        raise Wrong(f"{offer}: a learning rate of {rate:.4g}, want {right_rate:.4g}")
+    if abs(found / right - 1) > 0.05:
+        raise Wrong(f"{offer}: an efficiency of {found:.3f}, want {right:.3f} within 5%")

@@ -8,8 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from course_utils.core.evidence import Published, published
-from course_utils.core.series import Series
+from course_utils.core.evidence import Series, published
 from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
@@ -77,6 +76,6 @@ def published_efficiency() -> dict[str, Series]:
     return found
 
 
-def _relative(each: dict[int, float], source: Published) -> Series:
+def _relative(each: dict[int, float], source: Series) -> Series:
     first = each[min(each)]
     return Series({n: x / first for n, x in each.items()}, "published", source.provenance)

@@ -1,14 +1,14 @@
 """A widget: the timeline of a data-parallel step, and its efficiency, for a cluster you choose."""
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import ipywidgets as widgets
 
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import Cluster, step_spans
 from course_utils.core.measurement import format_ratio
-from course_utils.figures.still import Still
+from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import Picture
 from course_utils.figures.timeline import draw
 
@@ -18,47 +18,36 @@ BUCKET_BYTES = 25e6  # DDP's default
 LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink": 450e9}
 
 
-def step_timeline(measured: float | None = None) -> Still:
+def step_timeline(measured: float | None = None) -> Controls:
     """Ranks, tokens, parameters, link and overlap, over the two rows of one step.
 
     `measured` is an efficiency of the reader's own, to be shown beside the predicted one.
     """
-    style, layout = {"description_width": "150px"}, widgets.Layout(width="460px")
-    look: dict[str, Any] = {"style": style, "layout": layout}
-    powers = [2**k for k in range(1, 11)]
-    ranks = widgets.SelectionSlider(options=powers, value=8, description="ranks", **look)
-    tokens = widgets.SelectionSlider(
-        options=[2**k for k in range(9, 18)], value=16384, description="tokens a rank", **look
+    return Controls(
+        partial(draw_step, measured=measured),
+        "One step: forward and backward on one row, the buckets' all_reduces on the other",
+        ranks=slider("ranks", [2**k for k in range(1, 11)], 8),
+        tokens=slider("tokens a rank", [2**k for k in range(9, 18)], 16384),
+        millions=slider("parameters, millions", [124, 350, 1300, 7000], 350),
+        link=slider("link of a rank", list(LINKS), "100 Gbit/s"),
+        overlap=widgets.Checkbox(True, description="overlap with the backward pass", **LOOK),
     )
-    millions = widgets.SelectionSlider(
-        options=[124, 350, 1300, 7000], value=350, description="parameters, millions", **look
-    )
-    link = widgets.SelectionSlider(
-        options=list(LINKS), value="100 Gbit/s", description="link of a rank", **look
-    )
-    overlap = widgets.Checkbox(True, description="overlap with the backward pass", **look)
-    controls = [ranks, tokens, millions, link, overlap]
-    picture = widgets.Image(format="png", layout=widgets.Layout(max_width="800px"))
-    reading = widgets.HTML()
-
-    def update(_change: Any = None) -> None:
-        cluster = Cluster(ranks.value, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link.value]))
-        drawn, share = picture_of(cluster, tokens.value, millions.value * 1e6, overlap.value)
-        picture.value = drawn.png
-        reading.value = explain(cluster, share, measured)
-
-    for control in controls:
-        control.observe(update, "value")
-    update()
-    alt = "One step: forward and backward on one row, the buckets' all_reduces on the other"
-    return Still([*controls, picture, reading], picture, alt)
 
 
-def picture_of(
-    cluster: Cluster, tokens: int, parameters: float, overlap: bool
-) -> tuple[Picture, float]:
-    """The step's timeline, and its efficiency: 6 FLOP a token and parameter, BF16 gradients."""
-    n_bytes, flops = 2 * parameters, 6 * tokens * parameters
+def draw_step(
+    ranks: int,
+    tokens: int,
+    millions: int,
+    link: str,
+    overlap: bool,
+    measured: float | None,
+) -> tuple[Picture, str]:
+    """The step's timeline, and as HTML its efficiency and the reader's own beside it.
+
+    A step takes 6 FLOP a token and parameter, and sends gradients in BF16.
+    """
+    cluster = Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
+    n_bytes, flops = 2e6 * millions, 6e6 * tokens * millions
     buckets = max(1, round(n_bytes / BUCKET_BYTES))
     spans = step_spans(cluster, flops, n_bytes, buckets, overlap)
     if buckets > 20:
@@ -66,14 +55,7 @@ def picture_of(
     computing = sum(span.seconds for span in spans if span.row == "compute")
     share = computing / max(span.end for span in spans)
     hidden = "hidden where they can be" if overlap else "after the backward pass"
-    title = f"{cluster.n} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
-    return draw(spans, title, ["compute", "network"]), share
-
-
-def explain(cluster: Cluster, share: float, measured: float | None) -> str:
-    """The efficiency in words, and the reader's own beside it."""
-    said = (
-        f"efficiency <b>{share:.0%}</b>: {cluster.n} ranks do the work of {cluster.n * share:.1f}"
-    )
+    title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
+    said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
-    return f"{said}{own}"
+    return draw(spans, title, ["compute", "network"]), said + own

@@ -1,5 +1,4 @@
 // The page's side of BitExplorer: it draws `state`, and sends what was clicked or typed as `action`.
-const NAMES = ["sign", "exponent", "significand"]
 
 function make(tag, parent, attributes = {}, text = "") {
   const made = document.createElement(tag)
@@ -7,10 +6,6 @@ function make(tag, parent, attributes = {}, text = "") {
   made.textContent = text
   parent.append(made)
   return made
-}
-
-function fieldOf(state, place) {
-  return place < state.fields[0] ? 0 : place < state.fields[0] + state.fields[1] ? 1 : 2
 }
 
 function render({ model, el }) {
@@ -50,15 +45,16 @@ function render({ model, el }) {
   function drawBits(state) {
     const focused = [...bits.querySelectorAll("button")].indexOf(document.activeElement)
     bits.replaceChildren()
-    let group = null
-    ;[...state.bits].forEach((bit, place) => {
-      const field = fieldOf(state, place)
-      if (!group || group.dataset.field !== NAMES[field])
-        group = make("span", bits, { class: "field", "data-field": NAMES[field] })
-      const label = `${NAMES[field]} bit ${place}: ${bit}`
-      make("button", group, { "aria-label": label, title: NAMES[field], "data-bit": place }, bit)
-        .onclick = () => send("flip", place)
-    })
+    let next = 0
+    for (const [field, texts] of state.fields) {
+      const group = make("span", bits, { class: "field", "data-field": field })
+      for (const bit of texts) {
+        const place = next++
+        const label = `${field} bit ${place}: ${bit}`
+        make("button", group, { "aria-label": label, title: field, "data-bit": place }, bit)
+          .onclick = () => send("flip", place)
+      }
+    }
     bits.querySelectorAll("button")[focused]?.focus()
   }
 

@@ -10,14 +10,15 @@ import anywidget
 import traitlets
 
 from course_utils.chapters.floating_point_formats import formats
-from course_utils.chapters.floating_point_formats.exact_numbers import (
+from course_utils.chapters.floating_point_formats.float_format import Bits, Format
+from course_utils.chapters.floating_point_formats.numbers_as_text import (
     Number,
     decimal,
+    exactly,
     fraction,
     nearest,
     parse,
 )
-from course_utils.chapters.floating_point_formats.formats import Format
 from course_utils.figures.style import INK, Picture, new_figure, render, styled
 
 HERE = Path(__file__).parent
@@ -95,10 +96,9 @@ class BitExplorer(anywidget.AnyWidget):
             self._tell(str(problem))
 
     def _tell(self, problem: str) -> None:
-        fields = split(self.fmt, self.code)
+        fields = self.fmt.fields(self.code)._asdict()
         self.state = {
-            "bits": "".join(fields),
-            "fields": [len(part) for part in fields],
+            "fields": [[name, bits] for name, bits in fields.items() if bits],
             "format": self.fmt.name,
             "other": self.other.name,
             "formats": list(self.formats),
@@ -109,42 +109,25 @@ class BitExplorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        picture = still(self.fmt, split(self.fmt, self.code), self.state["rows"])
+        picture = draw_bits(self.fmt, self.fmt.fields(self.code), self.state["rows"])
         data["image/png"] = base64.b64encode(picture.png).decode()
         data["text/plain"] = f"[widget] {picture.alt}"
         return data, metadata
 
 
-def exactly(number: float) -> Number:
-    """A float as a Fraction; what no Fraction is (NaN, infinities, −0) stays a float."""
-    plain = math.isfinite(number) and not (number == 0 and math.copysign(1, number) < 0)
-    return Fraction(number) if plain else number
-
-
-def split(fmt: Format, code: int) -> tuple[str, str, str]:
-    """The bits of a code as sign, exponent, significand."""
-    text = f"{code:0{fmt.k}b}"
-    sign = fmt.info.signBits
-    exponent = 0 if fmt.info.is_all_subnormal else fmt.info.expBits
-    return text[:sign], text[sign : sign + exponent], text[sign + exponent :]
-
-
 def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[list[str]]:
     """What is to be said of a number: rows of a label and a text."""
-    exact = exactly(value)
-    rows = [["value", decimal(exact)], ["as a fraction", fraction(exact)]]
+    ulp = float(fmt.ulp(value))
+    rows = [["value", decimal(value)], ["as a fraction", fraction(exactly(value))]]
     if isinstance(typed, Fraction) and math.isfinite(value):
-        error, ulp = Fraction(value) - typed, Fraction(float(fmt.ulp(value)))
-        rows += [["typed", decimal(typed)], ["error", _error(error, ulp)]]
-    rows.append(["ulp", decimal(exactly(float(fmt.ulp(value))))])
+        error = Fraction(value) - typed
+        ulps = f"{decimal(error)}  ({float(error / Fraction(ulp)):.3g} ulp)"
+        rows += [["typed", decimal(typed)], ["error", ulps if error else "none"]]
+    rows.append(["ulp", decimal(ulp)])
     if math.isfinite(value):
         low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
-        rows.append(["neighbours", f"{decimal(exactly(low))}  and  {decimal(exactly(high))}"])
+        rows.append(["neighbours", f"{decimal(low)}  and  {decimal(high)}"])
     return [*rows, [f"in {other.name}", _elsewhere(value, other)]]
-
-
-def _error(error: Fraction, ulp: Fraction) -> str:
-    return "none" if error == 0 else f"{decimal(error)}  ({float(error / ulp):.3g} ulp)"
 
 
 def _elsewhere(value: float, other: Format) -> str:
@@ -152,36 +135,32 @@ def _elsewhere(value: float, other: Format) -> str:
         there = float(other.round(value))
     except ValueError as problem:
         return str(problem)
-    if math.isnan(there) or math.isinf(there) or there == value:
-        return str(there) if there != value else f"{decimal(exactly(there))}, nothing lost"
-    lost = Fraction(there) - Fraction(value)
-    return f"{decimal(exactly(there))}, off by {decimal(lost)}"
+    if there == value:
+        return f"{decimal(there)}, nothing lost"
+    if not math.isfinite(there):
+        return str(there)
+    return f"{decimal(there)}, off by {decimal(Fraction(there) - Fraction(value))}"
 
 
 def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]]:
     """Marks between the two neighbours: where each is from 0 to 1, its kind and its label."""
-    if not math.isfinite(value):
-        return []
     low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
-    if math.isinf(low) or math.isinf(high):
+    if not all(map(math.isfinite, (low, value, high))):
         return []
     start, width = Fraction(low), Fraction(high) - Fraction(low)
-    marks = [(Fraction(low), "number"), (Fraction(value), "here"), (Fraction(high), "number")]
+    values = ((low, "number"), (value, "here"), (high, "number"))
+    marks = [(Fraction(x), kind, f"{x:.9g}") for x, kind in values]
     if isinstance(typed, Fraction) and typed != Fraction(value):
-        marks.append((typed, "typed"))
+        marks.append((typed, "typed", "typed"))
     return [
-        {
-            "at": float((x - start) / width),
-            "kind": kind,
-            "label": "typed" if kind == "typed" else f"{float(x):.9g}",
-        }
-        for x, kind in marks
+        {"at": float((x - start) / width), "kind": kind, "label": label}
+        for x, kind, label in marks
         if 0 <= x - start <= width
     ]
 
 
 @styled
-def still(fmt: Format, fields: tuple[str, str, str], rows: list[list[str]]) -> Picture:
+def draw_bits(fmt: Format, fields: Bits, rows: list[list[str]]) -> Picture:
     """The bits and the rows as a picture, for pages that run nothing."""
     title = f"{dict(rows)['value']} in {fmt.name}"
     figure = new_figure(title, 1.6 + 0.3 * len(rows))

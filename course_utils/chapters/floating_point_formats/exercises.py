@@ -21,12 +21,21 @@ from course_utils.chapters.floating_point_formats.formats import (
     make,
 )
 from course_utils.chapters.floating_point_formats.quantizer import quantize
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 
 DRAWN_NUMBERS = 301
-SOLUTION = "notebooks/solutions/06_floating_point_formats.ipynb"
 
 
+@exercise(
+    "formats.quantiser",
+    todo="write my_quantize(x, precision, lowest_exponent, largest) with torch.frexp and round.",
+    hints=(
+        "torch.frexp(x)[1] is one more than the exponent of the binade of x. One ulp there is "
+        "2^(exponent − precision + 1).",
+        "Subnormals share the ulp of the lowest binade: the exponent never goes below it.",
+        "Divide by the ulp, torch.round (ties to even), multiply, clamp.",
+    ),
+)
 def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch.Tensor]) -> str:
     """Bit by bit beside the course's own, on random numbers, midpoints, subnormals, overflows."""
     for fmt in (BF16, FP16, E4M3, E5M2, E2M3, E3M2, E2M1, make(10, random.randint(3, 7))):
@@ -49,7 +58,7 @@ def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch
 
 def _drawn(my_quantize: Callable[..., torch.Tensor], fmt: Format, middle: float) -> Any:
     """The steps around a number that differs, the learner's beside the format's, where finite."""
-    from course_utils.core.series import Series
+    from course_utils.core.evidence import Series
     from course_utils.figures.compare import compare_lines
 
     reach = 3 * float(fmt.ulp(min(abs(middle), fmt.max)))
@@ -83,6 +92,14 @@ def _kind(fmt: Format, x: float) -> str:
     return "the midpoint" if abs(x - low) == fmt.ulp(x) / 2 else "the number"
 
 
+@exercise(
+    "formats.kahan",
+    todo="write kahan(numbers, zero): a sum that carries what each addition lost.",
+    hints=(
+        "After grown = total + number, what arrived is grown − total. What was lost?",
+        "Subtract the loss from the next number before you add it.",
+    ),
+)
 def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
     """Numbers that know only + and − in their format; the sum must be right to two ulps."""
     for fmt, count in ((BF16, 400), (E4M3, 40), (E4M3, 70), (FP16, 600)):
@@ -102,6 +119,14 @@ def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
     return "random sums in BF16, FP8 E4M3 and FP16: within two ulps"
 
 
+@exercise(
+    "formats.smallest_n",
+    todo="write smallest_n(fmt, bound): the first n for which n times 1/n misses 1 by the bound.",
+    hints=(
+        "Round 1/n, round after every addition, and try n = 1, 2, 3, …",
+        "fmt.round(total + part) is one addition in the format; compare with >=.",
+    ),
+)
 def check_smallest_n(smallest_n: Callable[[Format, float], int]) -> str:
     """Against a search, in four formats and for random bounds."""
     for fmt in (E4M3, E5M2, BF16, make(10, 5)):
@@ -123,6 +148,14 @@ def _sum_of_parts(fmt: Format, n: int) -> float:
     return total
 
 
+@exercise(
+    "formats.six_bits",
+    todo="write design(x): precision and bias of the 6-bit format that suits the data best.",
+    hints=(
+        "make(6, precision, bias).round(x, overflow='saturate') shows what a format does to x.",
+        "There are four precisions and a handful of biases: try them all on x.",
+    ),
+)
 def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
     """On fresh samples of random scale, where E3M2 does badly: close to the best there is."""
     for _ in range(3):
@@ -151,49 +184,3 @@ def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
 def squared_error(fmt: Format, x: np.ndarray) -> float:
     """Mean of (x − rounded x)², overflow saturated."""
     return float(np.mean((x - fmt.round(x, overflow="saturate")) ** 2))
-
-
-EXERCISES = (
-    Exercise(
-        "formats.quantiser",
-        "write my_quantize(x, precision, lowest_exponent, largest) with torch.frexp and round.",
-        check_quantiser,
-        (
-            "torch.frexp(x)[1] is one more than the exponent of the binade of x. One ulp there is "
-            "2^(exponent − precision + 1).",
-            "Subnormals share the ulp of the lowest binade: the exponent never goes below it.",
-            "Divide by the ulp, torch.round (ties to even), multiply, clamp.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "formats.kahan",
-        "write kahan(numbers, zero): a sum that carries what each addition lost.",
-        check_kahan,
-        (
-            "After grown = total + number, what arrived is grown − total. What was lost?",
-            "Subtract the loss from the next number before you add it.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "formats.smallest_n",
-        "write smallest_n(fmt, bound): the first n for which n times 1/n misses 1 by the bound.",
-        check_smallest_n,
-        (
-            "Round 1/n, round after every addition, and try n = 1, 2, 3, …",
-            "fmt.round(total + part) is one addition in the format; compare with >=.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "formats.six_bits",
-        "write design(x): precision and bias of the 6-bit format that suits the data best.",
-        check_six_bits,
-        (
-            "make(6, precision, bias).round(x, overflow='saturate') shows what a format does to x.",
-            "There are four precisions and a handful of biases: try them all on x.",
-        ),
-        SOLUTION,
-    ),
-)

@@ -1,11 +1,13 @@
 """A floating-point format, exactly: what it can hold, and how it rounds.
 
-Over gfloat, which describes any format by a few numbers (Fitzgibbon and Felix, "gfloat: Generic
-floating-point types in Python"). This module always feeds it float64 and rounds once, makes NaN
-canonical, takes overflow as an argument, and accepts numbers, numpy arrays and torch tensors.
+The arithmetic is that of gfloat, which describes any format by a few numbers (Fitzgibbon and
+Felix, "gfloat: Generic floating-point types in Python"). This module gives it float64 and rounds
+once, gives every NaN the same code, takes overflow as an argument, and accepts numbers, numpy
+arrays and torch tensors.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ import numpy as np
 from gfloat import FormatInfo, RoundMode
 from gfloat.types import Domain
 
-from course_utils.chapters.floating_point_formats.arrays import take
+from course_utils.chapters.floating_point_formats.array_conversion import to_numpy
 
 ROUNDINGS = {
     "nearest_even": RoundMode.TiesToEven,
@@ -83,24 +85,24 @@ class Format:
 
         Raises: TypeError for codes that aren't integers, ValueError for one above 2^k − 1.
         """
-        array, give_back = take(codes, integers=True)
-        if array.size and (array.min() < 0 or int(array.max()) >> self.k):
-            wrong = next(int(c) for c in array.flat if c < 0 or int(c) >> self.k)
-            raise ValueError(f"{self.name} has codes 0 to {2**self.k - 1}; {wrong} is none of them")
+        array, give_back = to_numpy(codes, integers=True)
+        for code in (int(array.min()), int(array.max())):
+            if not 0 <= code < 2**self.k:
+                raise ValueError(
+                    f"{self.name} has codes 0 to {2**self.k - 1}; {code} is none of them"
+                )
         if self.k == 64:
             return give_back(array.view(np.float64))
         return give_back(gfloat.decode_ndarray(self.info, array.astype(np.int64)))
 
-    def encode(
-        self, values: Any, rounding: str = "nearest_even", overflow: str = "inf_or_nan"
-    ) -> Any:
-        """The codes of values, which are rounded first; NaN always has the same code.
+    def encode(self, values: Any) -> Any:
+        """The codes of values, which are rounded as `round` does; NaN always has the same code.
 
         An int for a number, else uint64 (numpy) or int64 (torch) in the shape given.
         Raises: those of `round`.
         """
-        array, give_back = take(values, codes=True)
-        rounded = self._round(array, rounding, overflow)
+        array, give_back = to_numpy(values)
+        rounded = self._round(array)
         if self.k == 64:
             return give_back(np.where(np.isnan(rounded), np.nan, rounded).view(np.uint64))
         return give_back(gfloat.encode_ndarray(self.info, rounded))
@@ -122,7 +124,7 @@ class Format:
         Raises: ValueError for an unknown name, and for NaN, an overflow or a sign that the format
         can't hold; TypeError for what isn't a number.
         """
-        array, give_back = take(values)
+        array, give_back = to_numpy(values)
         return give_back(self._round(array, rounding, overflow, seed))
 
     def ulp(self, value: Any) -> Any:
@@ -131,7 +133,7 @@ class Format:
         Subnormals and zero share the smallest. NaN gives NaN, infinity infinity.
         Source: Goldberg 1991, section 1.2.
         """
-        array, give_back = take(value)
+        array, give_back = to_numpy(value)
         exponent = np.frexp(np.where(np.isfinite(array), array, 1))[1] - 1
         lowest = -(2**20) if not self.info.has_subnormals else self.lowest_exponent
         exponent = np.maximum(np.where(array == 0, lowest, exponent), lowest)
@@ -144,19 +146,17 @@ class Format:
 
         Half an ulp below a power of two on the negative side; infinity from `max` on.
         """
-        array, give_back = take(value)
-        here = self._round(array, "nearest_even", "saturate")
-        return give_back(self._next_up(here) - here)
+        return self.next_up(value) - self.round(value, overflow="saturate")
 
     def next_up(self, value: Any) -> Any:
         """The next larger number of this format; infinity after `max`, NaN after NaN."""
-        array, give_back = take(value)
-        return give_back(self._next_up(self._round(array, "nearest_even", "saturate")))
+        array, give_back = to_numpy(value)
+        return give_back(self._next_up(self._round(array, overflow="saturate")))
 
     def next_down(self, value: Any) -> Any:
         """The next smaller number of this format; −infinity below the smallest."""
-        array, give_back = take(value)
-        here = self._round(array, "nearest_even", "saturate")
+        array, give_back = to_numpy(value)
+        here = self._round(array, overflow="saturate")
         if self.info.is_signed and not self.info.is_twos_complement:
             return give_back(-self._next_up(-here))
         down = here - np.where(self.precision == 1, here / 2, self.min_subnormal)
@@ -164,10 +164,13 @@ class Format:
 
     def bits(self, value: float) -> Bits:
         """The bits of one value, after rounding, as sign, exponent and significand."""
-        text = f"{self.encode(float(value)):0{self.k}b}"
-        sign = self.info.signBits
-        exponent = 0 if self.info.is_all_subnormal else self.info.expBits
-        return Bits(text[:sign], text[sign : sign + exponent], text[sign + exponent :])
+        return self.fields(self.encode(float(value)))
+
+    def fields(self, code: int) -> Bits:
+        """The bits of one code as sign, exponent and significand."""
+        text, sign = f"{code:0{self.k}b}", self.info.signBits
+        significand = sign + (0 if self.info.is_all_subnormal else self.info.expBits)
+        return Bits(text[:sign], text[sign:significand], text[significand:])
 
     def values(self) -> np.ndarray:
         """Every finite value once, in order, as float64; ValueError above 16 bits."""
@@ -189,11 +192,15 @@ class Format:
         return np.where(here >= self.max, np.where(np.isnan(here), np.nan, np.inf), up)
 
     def _round(
-        self, array: np.ndarray, rounding: str, overflow: str, seed: int | None = None
+        self,
+        array: np.ndarray,
+        rounding: str = "nearest_even",
+        overflow: str = "inf_or_nan",
+        seed: int | None = None,
     ) -> np.ndarray:
-        mode = _one_of(ROUNDINGS, rounding, "rounding")
-        _one_of(dict.fromkeys(OVERFLOWS), overflow, "overflow")
-        saturate = overflow == "saturate"
+        check_choice(rounding, ROUNDINGS, "rounding")
+        check_choice(overflow, OVERFLOWS, "overflow")
+        mode, saturate = ROUNDINGS[rounding], overflow == "saturate"
         self._refuse(array, saturate)
         if not self.info.has_zero:
             array = self._without_zero(array, saturate)
@@ -224,14 +231,12 @@ class Format:
 
     def _without_zero(self, array: np.ndarray, saturate: bool) -> np.ndarray:
         """For E8M0: NaN for negative values, the smallest value for those below the range."""
-        smallest = self.min_subnormal
-        at_zero = smallest if saturate else np.nan
-        array = np.where(array == 0, at_zero, array)
-        array = np.where((array > 0) & (array < smallest), smallest, array)
-        return np.where(array < 0, np.nan, array)
+        at_zero = self.min_subnormal if saturate else np.nan
+        at_least = np.maximum(array, self.min_subnormal)
+        return np.select([array == 0, array < 0], [at_zero, np.nan], at_least)
 
 
-def _one_of(allowed: dict[str, Any], given: str, what: str) -> Any:
+def check_choice(given: str, allowed: Collection[str], what: str) -> None:
+    """Raises: ValueError, with what is allowed, for anything else."""
     if given not in allowed:
         raise ValueError(f"{what} is one of {', '.join(allowed)}; not {given!r}")
-    return allowed[given]

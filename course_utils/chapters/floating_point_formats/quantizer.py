@@ -2,7 +2,11 @@
 
 import torch
 
-from course_utils.chapters.floating_point_formats.formats import OVERFLOWS, Format
+from course_utils.chapters.floating_point_formats.float_format import (
+    OVERFLOWS,
+    Format,
+    check_choice,
+)
 
 
 def quantize(
@@ -18,8 +22,7 @@ def quantize(
     """
     if x.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"quantize wants float32 or float64, not {x.dtype}")
-    if overflow not in OVERFLOWS:
-        raise ValueError(f"overflow is one of {', '.join(OVERFLOWS)}; not {overflow!r}")
+    check_choice(overflow, OVERFLOWS, "overflow")
     if not to.info.has_zero:
         raise ValueError(f"{to.name} holds scales, not values: use Format.round")
     y = x.clone() if to.k >= 8 * x.itemsize else _round(x, to, noise)

@@ -19,7 +19,7 @@ POINTS = 1500
 def draw_outcomes(
     outcomes: Mapping[str, Outcome], title: str, capacity: int | None = None
 ) -> Picture:
-    """A line a label for the reserved bytes; what was allocated, in the first, as a grey area.
+    """Draws the reserved bytes of each outcome as a line; a grey area is what the first allocated.
 
     A cross stands where memory ran out; `capacity` in bytes is a dashed line.
     Raises: ValueError for no outcomes.

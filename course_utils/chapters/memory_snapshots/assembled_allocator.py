@@ -75,7 +75,7 @@ class Assembled(CachingAllocator):
         return self._choose(sorted((a, s, block) for s, a, block in pool.blocks), size)
 
     def miss(self, pool: Pool, size: int) -> Block:
-        """A new segment, of which the reader says how much is used."""
+        """Gets a new segment, of which the reader's function says how much is used."""
         block = super().miss(pool, size)
         if self.find_and_split is not None:
             self._choose([(block.address, block.size, block)], size)
@@ -98,17 +98,17 @@ class Assembled(CachingAllocator):
         return blocks[address]
 
     def splits(self, block: Block, size: int) -> bool:
-        """Whether the reader left something."""
+        """Whether the reader's function left a rest."""
         if self.find_and_split is None:
             return super().splits(block, size)
         return self.taken < block.size
 
     def split(self, block: Block, size: int) -> None:
-        """Where the reader cut."""
+        """Cuts the block where the reader's function did."""
         super().split(block, size if self.find_and_split is None else self.taken)
 
     def merge(self, block: Block) -> None:
-        """With the neighbours that the reader's list has joined to it."""
+        """Joins the block with the neighbours that the reader's list has joined to it."""
         if self.free_and_merge is None:
             super().merge(block)
             return
@@ -164,10 +164,10 @@ def _pair(answer: Any, name: str, wanted: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Score:
-    """`same` of `total` requests got as many bytes as from the real allocator, after the same
-    calls to the driver.
+    """`same` of `total` requests were answered as by the real allocator: as many bytes, after the
+    same calls to the driver.
 
-    `first` says what the first was given that differs in that or in its place; "" where none does.
+    `first` describes the first answer that differs in this or in its address; else it is "".
     """
 
     same: int

@@ -10,9 +10,6 @@ from course_utils.memory.allocator.rules import (
     CachingAllocator,
     Pool,
 )
-from course_utils.memory.recorded import RecordedDriver, RecordedTrace
-from course_utils.memory.replay import replay
-from course_utils.memory.what_if import program_of, run
 
 
 class FirstFit(CachingAllocator):
@@ -77,28 +74,3 @@ BROKEN: dict[str, type[CachingAllocator]] = {
     "one pool": OnePool,
     "no cache": NoCache,
 }
-
-
-def broken_table(trace: RecordedTrace) -> list[dict[str, Any]]:
-    """A row a rule: what a recorded program reserves without it, over what it did with it.
-
-    "from the start" goes on from what was there when the recording began; "from empty" lays that
-    out anew too, by the same broken rule. Shares of the reserved peak: 0.1 is 10% over.
-    "driver calls" are those for segments, in the run from empty.
-    """
-    program = program_of(trace)
-    real, empty = replay(trace).peak_reserved[0], run(program).peak_reserved
-    rows = []
-    for name, kind in BROKEN.items():
-        allocator = kind()
-        alone = run(program, allocator=allocator).peak_reserved
-        warm = replay(trace, kind(RecordedDriver())).peak_reserved[1]
-        rows.append(
-            {
-                "rule": name,
-                "from the start": warm / real - 1,
-                "from empty": alone / empty - 1,
-                "driver calls": len(allocator.driver.calls),
-            }
-        )
-    return rows

@@ -82,7 +82,7 @@ def make(name: str) -> dict[str, Any]:
     return of_storages(counted.storages)
 
 
-def _of_the_program(frames: tuple[counting.Frame, ...]) -> tuple[counting.Frame, ...]:
+def _of_the_program(frames: tuple[stacks.Frame, ...]) -> tuple[stacks.Frame, ...]:
     """The frames from the program on inwards; who called it is of no interest."""
     last = max((i for i, f in enumerate(frames) if f.filename.endswith(PROGRAMS_FILE)), default=-1)
     return frames[: last + 1]

@@ -12,17 +12,25 @@ from course_utils.chapters.memory_snapshots.assembled_allocator import Impossibl
 from course_utils.chapters.memory_snapshots.made_snapshots import history_of
 from course_utils.chapters.memory_snapshots.programs import growing_cache, large_optimizer, training
 from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.allocator.rules import CachingAllocator, MiB
 from course_utils.memory.fake_gpu import fake_gpu, is_available
 from course_utils.memory.snapshots.lives import History
 from course_utils.memory.views.timeline import draw_timeline
 
-SOLUTION = "notebooks/solutions/09_memory_snapshots.ipynb"
 EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511, 10 * MiB,
          10 * MiB + 1, 12 * MiB, 12 * MiB + 1)  # fmt: skip
 
 
+@exercise(
+    "memory.round",
+    todo="write sizes(request): the bytes looked for, and those that a miss asks the driver for.",
+    hints=(
+        "Blocks are multiples of 512 bytes, at least one: -(-n // 512) * 512 rounds n up.",
+        "Three cases for the segment, decided by the rounded size: up to 1 MiB, under 10 MiB, "
+        "and the rest, which is rounded up to 2 MiB.",
+    ),
+)
 def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
     """At every border of the rules, at random sizes, and in a training run."""
     real = CachingAllocator()
@@ -38,6 +46,16 @@ def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
     return _all_right(sizes=sizes)
 
 
+@exercise(
+    "memory.find_and_split",
+    todo="write find_and_split(free, size): the address of the block that is used, and its bytes.",
+    hints=(
+        "The smallest block that fits; among equals, the lowest address. min((held, address) "
+        "for …) says both at once.",
+        "size tells the pool: up to 1 MiB is small. There, a rest of 512 bytes is kept free; "
+        "in the large pool only one of more than 1 MiB, else the whole block is taken.",
+    ),
+)
 def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) -> str:
     """On free lists with gaps, ties and near misses, in random order; then in training runs."""
     for size, free, want in _free_lists():
@@ -72,6 +90,15 @@ def _free_lists() -> list[tuple[int, list[tuple[int, int]], tuple[int, int] | No
     return lists
 
 
+@exercise(
+    "memory.free_and_merge",
+    todo="write free_and_merge(segment, address): its blocks once the one at address is free.",
+    hints=(
+        "Go through the blocks from the lowest and build a new list; a free block after a "
+        "free one makes that one longer.",
+        "Both neighbours can be free: three blocks become one.",
+    ),
+)
 def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
     """On random segments, for every block in use; then in training runs."""
     for _ in range(30):
@@ -110,20 +137,6 @@ def _merged(segment: list[tuple[int, int, bool]], address: int) -> list[tuple[in
     return result
 
 
-def check_diagnose(diagnose: Callable[[Any], str]) -> str:
-    """On the histories of seven programs, sick and healthy, in random order."""
-    for disease, of in random.sample(_patients(), len(_patients())):
-        said = diagnose(of)
-        if said not in DISEASES:
-            raise Wrong(f"want one of {', '.join(map(repr, DISEASES))}, got {said!r:.60}")
-        if said != disease:
-            raise Wrong(
-                f"{said!r} is what you say of a program with {disease!r}",
-                draw_timeline(of, disease),
-            )
-    return f"{len(_patients())} histories: " + ", ".join(DISEASES)
-
-
 @cache
 def _patients() -> list[tuple[str, History]]:
     """Programs of random sizes, run without computing where this torch can pretend a GPU.
@@ -142,6 +155,31 @@ def _patients() -> list[tuple[str, History]]:
     ]
     with fake_gpu() if is_available() else nullcontext(torch.device("cpu")) as device:
         return [(disease, history_of(partial(run, device), frames=False)) for disease, run in runs]
+
+
+@exercise(
+    "memory.diagnose",
+    todo="write diagnose(history), which says 'healthy', 'leak' or 'fragmentation'.",
+    hints=(
+        "history.live and history.reserved are arrays of bytes, one entry an event. How much "
+        "more is reserved at its largest than was ever live?",
+        "A healthy loop comes back to one floor after each step; a leaking one doesn't. "
+        "Compare the smallest live bytes of the middle third with those of the last.",
+    ),
+    prepare=_patients,
+)
+def check_diagnose(diagnose: Callable[[Any], str]) -> str:
+    """On the histories of seven programs, sick and healthy, in random order."""
+    for disease, of in random.sample(_patients(), len(_patients())):
+        said = diagnose(of)
+        if said not in DISEASES:
+            raise Wrong(f"want one of {', '.join(map(repr, DISEASES))}, got {said!r:.60}")
+        if said != disease:
+            raise Wrong(
+                f"{said!r} is what you say of a program with {disease!r}",
+                draw_timeline(of, disease),
+            )
+    return f"{len(_patients())} histories: " + ", ".join(DISEASES)
 
 
 DISEASES = ("healthy", "leak", "fragmentation")
@@ -172,54 +210,3 @@ def _scored(**functions: Any) -> str:
 
 def _says(same: int, total: int) -> str:
     return f"Your allocator answers {same:,} of {total:,} requests as the real one does."
-
-
-EXERCISES = (
-    Exercise(
-        "memory.round",
-        "write sizes(request): the bytes looked for, and those that a miss asks the driver for.",
-        check_round,
-        (
-            "Blocks are multiples of 512 bytes, at least one: -(-n // 512) * 512 rounds n up.",
-            "Three cases for the segment, decided by the rounded size: up to 1 MiB, under 10 MiB, "
-            "and the rest, which is rounded up to 2 MiB.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "memory.find_and_split",
-        "write find_and_split(free, size): the address of the block that is used, and its bytes.",
-        check_find_and_split,
-        (
-            "The smallest block that fits; among equals, the lowest address. min((held, address) "
-            "for …) says both at once.",
-            "size tells the pool: up to 1 MiB is small. There, a rest of 512 bytes is kept free; "
-            "in the large pool only one of more than 1 MiB, else the whole block is taken.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "memory.free_and_merge",
-        "write free_and_merge(segment, address): its blocks once the one at address is free.",
-        check_free_and_merge,
-        (
-            "Go through the blocks from the lowest and build a new list; a free block after a "
-            "free one makes that one longer.",
-            "Both neighbours can be free: three blocks become one.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "memory.diagnose",
-        "write diagnose(history), which says 'healthy', 'leak' or 'fragmentation'.",
-        check_diagnose,
-        (
-            "history.live and history.reserved are arrays of bytes, one entry an event. How much "
-            "more is reserved at its largest than was ever live?",
-            "A healthy loop comes back to one floor after each step; a leaking one doesn't. "
-            "Compare the smallest live bytes of the middle third with those of the last.",
-        ),
-        SOLUTION,
-        prepare=_patients,
-    ),
-)

@@ -6,13 +6,12 @@ some of its rows again and compares.
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from course_utils.core import files
-from course_utils.core.evidence import Recording, recorded
+from course_utils.core.evidence import Series, recorded
 
 FILE = files.DATA / "predicted" / "peak_by_model.json"
 STEPS = 3
@@ -23,7 +22,7 @@ Row = dict[str, Any]
 
 
 def predicted(path: Path = FILE, **where: Any) -> list[Row]:
-    """The kept rows whose columns have these values; bytes in the columns that say so.
+    """The kept rows whose columns have the values of `where`; names of columns in bytes say so.
 
     `model`, `precision`, `batch`, `accumulate`, `checkpointing` and `optimizer` are those of
     `training_steps.TrainingStep`, `capability` is the GPU's compute capability as [major, minor],
@@ -82,10 +81,10 @@ def in_gib(rows: Iterable[Row]) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def recorded_in_gib() -> Recording | None:
+def recorded_in_gib() -> Series | None:
     """What a GPU gave beside the predictions, as rows of the same table; None without one."""
     found = recorded("09_memory_snapshots/peak_by_model")
-    return found and replace(found, rows=in_gib(found.rows))
+    return found and Series.of_rows(in_gib(found.rows), found.kind, found.provenance)
 
 
 def wrong_by(rows: Iterable[Row], what: str, but: str = "") -> list[float]:

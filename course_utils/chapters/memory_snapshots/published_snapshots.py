@@ -33,7 +33,7 @@ def published_snapshot(loss: str) -> Snapshot:
 
 
 def losses() -> list[str]:
-    """Those that were published."""
+    """The losses whose snapshots were published."""
     return list(dict.fromkeys(published(TRACE).column("loss")))
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn import functional as F
 
 MATRIX, IMAGE, KERNELS = (8, 8), (2, 4, 8, 8), (4, 4, 3, 3)
@@ -53,16 +54,9 @@ def dtype_by_rules(
     """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
-    (binary_cross_entropy on CUDA), the answer is "error". Raises: RuntimeError where this torch
-    has no longer the private parts this needs, or an operator has no fake version.
+    (binary_cross_entropy on CUDA), the answer is "error". Raises: RuntimeError where an operator
+    has no fake version.
     """
-    try:
-        from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-    except ImportError as error:
-        raise RuntimeError(
-            f"fake tensors have moved in torch {torch.__version__}: mend course_utils/"
-            "autocast_rules.py, or measure on a GPU"
-        ) from error
     mode = FakeTensorMode()
     with mode:
         meta = [torch.empty(a.shape, dtype=a.dtype, device="meta") for a in arguments]

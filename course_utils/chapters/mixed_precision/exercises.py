@@ -10,13 +10,19 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory import counting
 from course_utils.workloads.recipes import RECIPES, Recipe, autocast
 
-SOLUTION = "notebooks/solutions/07_mixed_precision.ipynb"
 
-
+@exercise(
+    "mixed.static_scaling",
+    todo="write scaled_step(loss, optimizer, scale), which returns whether it stepped.",
+    hints=(
+        "optimizer.param_groups holds the parameters; a parameter's .grad may be None.",
+        "torch.isfinite(grad).all() for every gradient first, then divide, then step.",
+    ),
+)
 def check_scaled_step(scaled_step: Callable[..., Any]) -> str:
     """Good steps, an infinity or a NaN in one gradient of several, scales that can't work."""
     slopes = [torch.randn(5).clamp(-2, 2) + 3 for _ in range(3)]
@@ -74,6 +80,14 @@ def _check_moved(good: bool, moved: Tensor, step: Tensor, scale: float) -> None:
         )
 
 
+@exercise(
+    "mixed.clipping",
+    todo="write clipped_step(loss, parameters, optimizer, scaler, max_norm).",
+    hints=(
+        "Clipping compares with max_norm: what must the gradients be divided by before?",
+        "scale and backward, unscale_, clip_grad_norm_, scaler.step, scaler.update.",
+    ),
+)
 def check_clipping(clipped_step: Callable[..., Any]) -> str:
     """Watches what `clip_grad_norm_` sees, and where the weights end, with and without scaling."""
     for _ in range(3):
@@ -127,6 +141,14 @@ def _check_clipped(
         raise Wrong(f"step {step + 1} should be {what}; the weights moved by {moved.norm():.4g}")
 
 
+@exercise(
+    "mixed.kahan_update",
+    todo="write kahan_sgd(weights, gradients, lost, lr, weight_decay), in place.",
+    hints=(
+        "For each weight: add what was lost to the change before you add it to the weight.",
+        "lost = change − (new − w), with every operation in BF16; then w.copy_(new).",
+    ),
+)
 def check_kahan_update(kahan_sgd: Callable[..., Any]) -> str:
     """A thousand small steps in BF16 beside the same in float64, with and without weight decay."""
     for decay in (0.0, 0.1):
@@ -171,6 +193,16 @@ def _check_kept(w: Tensor, rest: Tensor, want: Tensor, first: Tensor) -> None:
         )
 
 
+@exercise(
+    "mixed.mlp_bytes",
+    todo="write mlp_bytes(widths, batch, recipe).",
+    hints=(
+        "recipe.bytes_per_parameter covers weight, gradient and states. A Linear keeps its "
+        "input for the backward, a ReLU its output: one and the same tensor.",
+        "Under autocast hidden activations are in half, and the input and matrices have half "
+        "copies that live while the backward needs them: which matrix does it not need?",
+    ),
+)
 def check_mlp_bytes(mlp_bytes: Callable[[list[int], int, Recipe], float]) -> str:
     """Against the storages of real steps: random widths and batches, every recipe but FP16's."""
     names = [name for name in RECIPES if name != "AMP FP16"]
@@ -204,49 +236,3 @@ def _mlp_moment(widths: list[int], batch: int, recipe: Recipe) -> counting.Momen
             loss.backward()
             optimizer.step()
     return counted.before("backward")
-
-
-EXERCISES = (
-    Exercise(
-        "mixed.static_scaling",
-        "write scaled_step(loss, optimizer, scale), which returns whether it stepped.",
-        check_scaled_step,
-        (
-            "optimizer.param_groups holds the parameters; a parameter's .grad may be None.",
-            "torch.isfinite(grad).all() for every gradient first, then divide, then step.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "mixed.clipping",
-        "write clipped_step(loss, parameters, optimizer, scaler, max_norm).",
-        check_clipping,
-        (
-            "Clipping compares with max_norm: what must the gradients be divided by before?",
-            "scale and backward, unscale_, clip_grad_norm_, scaler.step, scaler.update.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "mixed.kahan_update",
-        "write kahan_sgd(weights, gradients, lost, lr, weight_decay), in place.",
-        check_kahan_update,
-        (
-            "For each weight: add what was lost to the change before you add it to the weight.",
-            "lost = change − (new − w), with every operation in BF16; then w.copy_(new).",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "mixed.mlp_bytes",
-        "write mlp_bytes(widths, batch, recipe).",
-        check_mlp_bytes,
-        (
-            "recipe.bytes_per_parameter covers weight, gradient and states. A Linear keeps its "
-            "input for the backward, a ReLU its output: one and the same tensor.",
-            "Under autocast hidden activations are in half, and the input and matrices have half "
-            "copies that live while the backward needs them: which matrix does it not need?",
-        ),
-        SOLUTION,
-    ),
-)

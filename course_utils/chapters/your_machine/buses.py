@@ -1,21 +1,30 @@
-"""What hangs on a machine's buses: disks, networks, GPUs, and how wide the way to them is."""
+"""The disks, networks and GPUs of a machine, and the bytes a second of the links to them."""
 
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from course_utils.core.machine import nvidia_smi, query_gpus
 
 SECTOR = 512  # the unit of /sys/block/*/size, whatever the disk's own sectors are
 NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d*")
 ETHERNET = "1"  # of /sys/class/net/*/type (linux/if_arp.h)
-GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
-PCI_ADDRESS = ("pci_domain_id", "pci_bus_id", "pci_device_id")
+# Of PCIe, by generation: 10⁹ transfers a second, each a bit, less what the line code takes: 10 bits
+# for 8 in generations 1 and 2, then 130 for 128, and none in 6, whose error correction isn't
+# counted. Source: PCI Express Base Specification.
+LANE_GBIT_PER_S = {
+    "1": 2.5 * 8 / 10,
+    "2": 5 * 8 / 10,
+    "3": 8 * 128 / 130,
+    "4": 16 * 128 / 130,
+    "5": 32 * 128 / 130,
+    "6": 64.0,
+}
 
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk's name, bytes and kind. Whether it spins is asked of real ones only."""
+    """A disk's name, bytes and kind. A virtual disk doesn't know whether a real one below spins."""
 
     name: str
     n_bytes: int
@@ -75,68 +84,46 @@ def networks(root: Path) -> tuple[Network, ...]:
     return tuple(found)
 
 
-def pcie_gb_per_s(gt_per_s: float, lanes: int) -> float:
-    """10⁹ bytes a second one way: a bit a transfer and lane, less what the line code takes.
+def gpu_links() -> tuple[GPULink, ...]:
+    """Every CUDA GPU that torch sees, with its links as NVIDIA's driver tells them.
 
-    Generations 1 and 2 send 10 bits for 8, those from 3 on 130 for 128. Generation 6 has no line
-    code; what its error correction takes isn't counted. Source: PCI Express Base Specification.
+    They are matched by UUID: torch counts the GPUs that CUDA_VISIBLE_DEVICES leaves, in its order,
+    the driver all of them.
     """
-    code = 8 / 10 if gt_per_s <= 5 else 128 / 130 if gt_per_s <= 32 else 1
-    return gt_per_s * lanes * code / 8
-
-
-def gpu_links(root: Path) -> tuple[GPULink, ...]:
-    """Every CUDA GPU that torch sees, with its links."""
     import torch
 
-    if not torch.cuda.is_available():
-        return ()
-    nvlinks = read_nvlinks(_nvidia_smi_nvlink())
+    pcie = read_pcie(query_gpus("uuid,pcie.link.gen.max,pcie.link.width.max"))
+    nvlinks = read_nvlinks(nvidia_smi("nvlink", "--status"))
     found = []
     for index in range(torch.cuda.device_count()):
         gpu = torch.cuda.get_device_properties(index)
-        place = [getattr(gpu, name, None) for name in PCI_ADDRESS]
-        name, speed = read_pcie(root, place)
-        found.append(GPULink(gpu.name, gpu.total_memory, name, speed, nvlinks.get(index)))
+        uuid = f"GPU-{gpu.uuid}"
+        name, speed = pcie.get(uuid, (None, None))
+        found.append(GPULink(gpu.name, gpu.total_memory, name, speed, nvlinks.get(uuid)))
     return tuple(found)
 
 
-def read_pcie(root: Path, place: list[int | None]) -> tuple[str | None, float | None]:
-    """("PCIe 5 x16", 63.0) of the device at (domain, bus, device); (None, None): not told."""
-    if None in place:
-        return None, None
-    domain, bus, device = place
-    folder = root / "sys/bus/pci/devices" / f"{domain:04x}:{bus:02x}:{device:02x}.0"
-    speed = re.match(r"[\d.]+", text_of(folder / "max_link_speed"))
-    lanes = text_of(folder / "max_link_width")
-    if not speed or not lanes.isdigit() or not 0 < int(lanes) <= 32:
-        return None, None
-    generation = GENERATIONS.get(float(speed[0]), "?")
-    return f"PCIe {generation} x{lanes}", pcie_gb_per_s(float(speed[0]), int(lanes))
-
-
-def read_nvlinks(said: str) -> dict[int, float]:
-    """By GPU, the sum of its links' GB/s one way, from what `nvidia-smi nvlink --status` says."""
-    found: dict[int, float] = {}
-    gpu = None
-    for line in said.splitlines():
-        if heading := re.match(r"GPU (\d+):", line):
-            gpu = int(heading[1])
-        elif gpu is not None and (link := re.match(r"\s+Link \d+: ([\d.]+) GB/s", line)):
-            found[gpu] = found.get(gpu, 0.0) + float(link[1])
+def read_pcie(lines: list[str]) -> dict[str, tuple[str, float]]:
+    """By UUID, ("PCIe 5 x16", 63.0 GB/s), from lines of UUID, generation and lanes."""
+    found = {}
+    for line in lines:
+        if told := re.fullmatch(r"(GPU-\S+), ([1-6]), (\d+)", line):
+            uuid, generation, lanes = told.groups()
+            gb_per_s = LANE_GBIT_PER_S[generation] * int(lanes) / 8
+            found[uuid] = f"PCIe {generation} x{lanes}", gb_per_s
     return found
 
 
-def _nvidia_smi_nvlink() -> str:
-    if not shutil.which("nvidia-smi"):
-        return ""
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", "nvlink", "--status"], capture_output=True, text=True, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+def read_nvlinks(lines: list[str]) -> dict[str, float]:
+    """By UUID, the sum of a GPU's links in GB/s, from what `nvidia-smi nvlink --status` says."""
+    found: dict[str, float] = {}
+    uuid = ""
+    for line in lines:
+        if heading := re.search(r"\(UUID: (.+)\)", line):
+            uuid = heading[1]
+        elif link := re.search(r"Link \d+: ([\d.]+) GB/s", line):
+            found[uuid] = found.get(uuid, 0.0) + float(link[1])
+    return found
 
 
 def text_of(path: Path) -> str:

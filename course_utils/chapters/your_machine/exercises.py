@@ -9,13 +9,20 @@ from typing import Any
 from course_utils.chapters.your_machine import operations
 from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, layer, turning_batch
 from course_utils.core.gpus import GPUS, gpu_specs
-from course_utils.lesson.exercises import Exercise, Wrong
+from course_utils.lesson.exercises import Wrong, exercise
 
-SOLUTION = "notebooks/solutions/01_your_machine.ipynb"
 TENSOR = ("TF32", "BF16", "FP8")
 SPREAD = 0.004  # what rounding to three digits may change
 
 
+@exercise(
+    "machine.layer_norm",
+    todo="write layer_norm_seconds(rows, width, size, bytes_per_s): the time from its bytes alone.",
+    hints=(
+        "What is read once, and what is written once? There are four tensors.",
+        "The input and the result have rows · width numbers each, weight and bias width each.",
+    ),
+)
 def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]) -> str:
     """Random shapes, from one row (weight and bias count) to many, and random bandwidths."""
     shapes = [(1, 4096, 2), (2, 768, 4)]
@@ -32,6 +39,17 @@ def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]
     return "42 random shapes, from one row to 20,000, on slow machines and fast ones"
 
 
+@exercise(
+    "machine.turning_batch",
+    todo="write turning_batch(n_in, n_out, size, flop_per_s, bytes_per_s): the batch, or None.",
+    hints=(
+        "T_math = 2·B·n_in·n_out / flop_per_s. T_mem has three tensors, and two of them grow "
+        "with the batch B.",
+        "Bring B to one side: B · (2·i·o/F − s·(i + o)/W) ≥ s·i·o/W. What if the bracket isn't "
+        "positive?",
+        "The smallest whole number that is at least a fraction: math.ceil.",
+    ),
+)
 def check_turning_batch(turning: Callable[[int, int, int, float, float], Any]) -> str:
     """An H200's and random machines' layers, some too narrow for any batch."""
     roof = gpu_roof(gpu_specs("H200") or GPUS[-1], "BF16")
@@ -87,6 +105,15 @@ def _times(batch: Any, case: Layer) -> str:
     )
 
 
+@exercise(
+    "machine.counts_zeros",
+    todo="write counts_zeros(processors, ghz, flop_per_cycle, tflop_per_s): a set of dtypes.",
+    hints=(
+        "How many TFLOP/s can the chip do if every multiprocessor works in every cycle?",
+        "GHz are 10⁹ cycles a second, TFLOP/s 10¹². The printed rate is near that, or near "
+        "twice that: put the border between the two.",
+    ),
+)
 def check_counts_zeros(counts_zeros: Callable[..., Any]) -> str:
     """The A100's sheet, then random ones; rates are rounded to three digits."""
     per_cycle = {"FP32": 128, "TF32": 1024, "BF16": 2048}
@@ -128,6 +155,17 @@ def _require_found(
     raise Wrong(f"{said}: {numbers}, and the sheet says {printed.get(name)}")
 
 
+@exercise(
+    "machine.waits_for",
+    todo=(
+        'write waits_for(m, k, n, size, flop_per_s, bytes_per_s, latency): "memory", "compute" or '
+        '"overhead".'
+    ),
+    hints=(
+        "Three times: T_mem, T_math and latency. Which is the longest?",
+        "2·m·k·n FLOPs; m·k + k·n + m·n numbers of size bytes.",
+    ),
+)
 def check_waits_for(waits_for: Callable[..., Any]) -> str:
     """Random products on random machines, where the longest part leads by at least 2%."""
     done = dict.fromkeys(("memory", "compute", "overhead"), 0)
@@ -157,52 +195,3 @@ def _number(value: Any) -> float:
     if not isinstance(value, int | float):
         raise Wrong(f"you return {value!r}, want a number")
     return value
-
-
-EXERCISES = (
-    Exercise(
-        "machine.layer_norm",
-        "write layer_norm_seconds(rows, width, size, bytes_per_s): the time from its bytes alone.",
-        check_layer_norm,
-        (
-            "What is read once, and what is written once? There are four tensors.",
-            "The input and the result have rows · width numbers each, weight and bias width each.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "machine.turning_batch",
-        "write turning_batch(n_in, n_out, size, flop_per_s, bytes_per_s): the batch, or None.",
-        check_turning_batch,
-        (
-            "T_math = 2·B·n_in·n_out / flop_per_s. T_mem has three tensors, and two of them grow "
-            "with the batch B.",
-            "Bring B to one side: B · (2·i·o/F − s·(i + o)/W) ≥ s·i·o/W. What if the bracket isn't "
-            "positive?",
-            "The smallest whole number that is at least a fraction: math.ceil.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "machine.counts_zeros",
-        "write counts_zeros(processors, ghz, flop_per_cycle, tflop_per_s): a set of dtypes.",
-        check_counts_zeros,
-        (
-            "How many TFLOP/s can the chip do if every multiprocessor works in every cycle?",
-            "GHz are 10⁹ cycles a second, TFLOP/s 10¹². The printed rate is near that, or near "
-            "twice that: put the border between the two.",
-        ),
-        SOLUTION,
-    ),
-    Exercise(
-        "machine.waits_for",
-        'write waits_for(m, k, n, size, flop_per_s, bytes_per_s, latency): "memory", "compute" or '
-        '"overhead".',
-        check_waits_for,
-        (
-            "Three times: T_mem, T_math and latency. Which is the longest?",
-            "2·m·k·n FLOPs; m·k + k·n + m·n numbers of size bytes.",
-        ),
-        SOLUTION,
-    ),
-)

@@ -22,19 +22,16 @@ from course_utils.chapters.your_machine.buses import (
 from course_utils.core.machine import this_machine
 
 HYBRID = {"performance": "cpu_core", "efficiency": "cpu_atom"}  # Intel's names in /sys/devices
-SIBLINGS = ("core_cpus_list", "thread_siblings_list")  # today's name, and that before Linux 5.3
 UNLIMITED = 2**60
 
 
 @dataclass(frozen=True)
 class Cache:
-    """One level of cache of one size: bytes of each, how many there are, processors sharing one."""
+    """The caches of one level and size that hold data: bytes of each, and how many there are."""
 
     level: int
-    kind: str  # "Data", "Instruction" or "Unified"
     n_bytes: int
     count: int
-    shared_by: int
 
 
 @dataclass(frozen=True)
@@ -50,22 +47,16 @@ class Box:
     cores: dict[str, int]
     threads: int
     caches: tuple[Cache, ...]
-    memory_bytes: int | None
+    memory_bytes: int
     limit_bytes: int | None
     cpu_limit: float | None
     disks: tuple[Disk, ...]
     networks: tuple[Network, ...]
     gpus: tuple[GPULink, ...]
 
-    @property
-    def largest_cache(self) -> int | None:
-        """Bytes of the last level; None where the system doesn't tell."""
-        return max((cache.n_bytes for cache in self.caches), default=None)
-
     def data_caches(self) -> dict[int, str]:
-
-        found = {c.n_bytes: f"L{c.level}" for c in self.caches if c.kind != "Instruction"}
-        return dict(sorted(found.items()))
+        """The caches' levels by the bytes of one, such as `{32768: "L1"}`, smallest first."""
+        return dict(sorted((cache.n_bytes, f"L{cache.level}") for cache in self.caches))
 
 
 def look(root: Path = Path("/")) -> Box:
@@ -83,16 +74,14 @@ def look(root: Path = Path("/")) -> Box:
         cpu_limit=_cpu_limit(root),
         disks=disks(root),
         networks=networks(root),
-        gpus=gpu_links(root),
+        gpus=gpu_links(),
     )
 
 
 def _cpus(root: Path) -> list[Path]:
-    """The folders of all processors that are switched on, in the order of their numbers."""
-    found = [p for p in (root / "sys/devices/system/cpu").glob("cpu*") if p.name[3:].isdigit()]
-    return sorted(
-        (p for p in found if text_of(p / "online") != "0"), key=lambda path: int(path.name[3:])
-    )
+    """The folders of all processors that are switched on."""
+    found = (root / "sys/devices/system/cpu").glob("cpu[0-9]*")
+    return [cpu for cpu in found if text_of(cpu / "online") != "0"]
 
 
 def _sockets(cpus: list[Path]) -> int | None:
@@ -103,33 +92,21 @@ def _sockets(cpus: list[Path]) -> int | None:
 
 def _cores(root: Path, cpus: list[Path]) -> dict[str, int]:
     """Physical cores by kind: Intel's two kinds, ARM's by capacity, else one kind, "cores"."""
-    kind_of = _kind_of(root, cpus)
-    kinds = Counter(kind_of[first] for first in _first_threads(cpus))
-    if len(kinds) == 1:
-        return {"cores": kinds.total()}
-    return {f"{kind} cores": count for kind, count in sorted(kinds.items())}
-
-
-def _first_threads(cpus: list[Path]) -> set[int]:
-    """The lowest-numbered thread of each physical core."""
-    firsts = set()
-    for cpu in cpus:
-        listed = [text_of(cpu / "topology" / name) for name in SIBLINGS]
-        firsts.add(min(numbers(listed[0] or listed[1]), default=int(cpu.name[3:])))
-    return firsts
-
-
-def _kind_of(root: Path, cpus: list[Path]) -> dict[int, str]:
-    every = {int(cpu.name[3:]): "" for cpu in cpus}
+    kinds: dict[int, str] = {}
     for kind, folder in HYBRID.items():
-        every |= dict.fromkeys(numbers(text_of(root / "sys/devices" / folder / "cpus")), kind)
-    capacities = {int(cpu.name[3:]): text_of(cpu / "cpu_capacity") for cpu in cpus}
-    if len(set(capacities.values())) > 1:
-        every = {number: f"capacity {capacity}" for number, capacity in capacities.items()}
-    return every
+        kinds |= dict.fromkeys(listed_cpus(text_of(root / "sys/devices" / folder / "cpus")), kind)
+    kind_of_core = {}
+    for cpu in cpus:
+        siblings = text_of(cpu / "topology/thread_siblings_list") or cpu.name
+        capacity = text_of(cpu / "cpu_capacity")
+        kind_of_core[siblings] = kinds.get(int(cpu.name[3:]), f"capacity {capacity}")
+    found = Counter(kind_of_core.values())
+    if len(found) == 1:
+        return {"cores": found.total()}
+    return {f"{kind} cores": count for kind, count in sorted(found.items())}
 
 
-def numbers(listed: str) -> list[int]:
+def listed_cpus(listed: str) -> list[int]:
     """`0-3,8` gives [0, 1, 2, 3, 8]; nothing for what isn't such a list."""
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", listed):
         return []
@@ -139,28 +116,16 @@ def numbers(listed: str) -> list[int]:
 
 def _caches(cpus: list[Path]) -> tuple[Cache, ...]:
     """Each cache once, however many processors list it; those without a size are left out."""
-    seen: set[tuple[int, str, int, str]] = set()
+    seen = set()
     for cpu in cpus:
         for index in (cpu / "cache").glob("index*"):
-            level, size = text_of(index / "level"), _size(text_of(index / "size"))
-            if level.isdigit() and size:
-                sharing = text_of(index / "shared_cpu_list") or cpu.name[3:]
-                seen.add((int(level), text_of(index / "type") or "Unified", size, sharing))
-    alike = Counter(
-        (level, kind, size, max(1, len(numbers(sharing)))) for level, kind, size, sharing in seen
-    )
-    return tuple(
-        Cache(level, kind, size, count, shared)
-        for (level, kind, size, shared), count in sorted(alike.items())
-    )
-
-
-def _size(text: str) -> int | None:
-    """`1024K` or `32M` in bytes."""
-    found = re.fullmatch(r"(\d+)([KMG]?)", text)
-    if not found:
-        return None
-    return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
+            level, kib = text_of(index / "level"), text_of(index / "size").removesuffix("K")
+            holds_data = text_of(index / "type") != "Instruction"
+            if holds_data and level.isdigit() and kib.isdigit():
+                sharing = text_of(index / "shared_cpu_list") or cpu.name
+                seen.add((int(level), 1024 * int(kib), sharing))
+    alike = Counter((level, n_bytes) for level, n_bytes, _ in seen)
+    return tuple(Cache(*cache, count) for cache, count in sorted(alike.items()))
 
 
 def _memory_limit(root: Path) -> int | None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from course_utils.core.measurement import Measurement
@@ -36,28 +36,31 @@ PAGE = 4096
 FILE_BYTES = 16 * 2**20
 READS = 50
 ECHO = """
-import socket, sys
-with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as peer:
+import socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    peer, _ = server.accept()
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while said := peer.recv(1):
         peer.sendall(said)
 """
 
 
-def chain(n_bytes: int) -> "array.array[int]":
-    """A table of 8-byte numbers, each the place of the next: one ring through all of them.
+def ring(n_bytes: int, stride: int, device: "torch.device | str" = "cpu") -> "torch.Tensor":
+    """A table of 8-byte numbers: one in each `stride` is the place of the next, the others are 0.
 
     next = (1664525 · place + 12345) mod n has the full period (Hull and Dobell 1962), and its
     steps are foreseen by no prefetcher.
-    Raises: ValueError unless `n_bytes` is a power of two, 64 or more.
+    Raises: ValueError unless `n_bytes` is a power of two, with room for eight places or more.
     """
     import torch
 
-    n = n_bytes // 8
-    if n < 8 or 8 * n != n_bytes or n & (n - 1):
-        raise ValueError(f"a chain wants a power of two of bytes, 64 or more, not {n_bytes}")
-    following = (torch.arange(n) * 1_664_525 + 12_345) & (n - 1)
-    return array.array("q", following.numpy().tobytes())
+    n, least = n_bytes // (8 * stride), 64 * stride
+    if n_bytes < least or n_bytes & (n_bytes - 1):
+        raise ValueError(f"a chain wants a power of two of bytes, {least:,} or more: {n_bytes}")
+    table = torch.zeros(n, stride, dtype=torch.int64, device=device)
+    table[:, 0] = stride * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
+    return table.flatten()
 
 
 def chain_step(n_bytes: int) -> Measurement:
@@ -66,7 +69,7 @@ def chain_step(n_bytes: int) -> Measurement:
     The step is one of a Python loop, whose own time is in it. Each repetition goes on where the
     last one ended, so that it meets places which no cache has seen lately.
     """
-    table, place = chain(n_bytes), 0
+    table, place = array.array("q", ring(n_bytes, 1).numpy().tobytes()), 0
 
     def follow() -> None:
         nonlocal place
@@ -87,7 +90,7 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
     """
     import torch
 
-    table = line_chain(n_bytes, torch.device("cuda"))
+    table = ring(n_bytes, LINE, "cuda")
     address, key = torch.tensor([[table.data_ptr()], [KEY]], device="cuda")
     place = torch.zeros_like(address)
     chase = torch.cuda.jiterator._create_jit_fn(CHASE)
@@ -106,48 +109,31 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
     return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)
 
 
-def line_chain(n_bytes: int, device: "torch.device") -> "torch.Tensor":
-    """A table like `chain`'s, but with one place in each line of a GPU's cache; 0 elsewhere.
-
-    Raises: ValueError unless `n_bytes` is a power of two, 1,024 or more.
-    """
-    import torch
-
-    n = n_bytes // (8 * LINE)
-    if n < 8 or 8 * LINE * n != n_bytes or n & (n - 1):
-        raise ValueError(f"such a chain wants a power of two of bytes, 1,024 or more: {n_bytes}")
-    table = torch.zeros(n, LINE, dtype=torch.int64, device=device)
-    table[:, 0] = LINE * ((torch.arange(n, device=device) * 1_664_525 + 12_345) & (n - 1))
-    return table.flatten()
-
-
 def loopback_message() -> Measurement | None:
     """Seconds of a byte over TCP to another process of this machine, and back."""
     try:
         with _echo() as ask:
             return measure(ask, budget_seconds=0.1, clock="host")
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 
 @contextmanager
 def _echo() -> Iterator[Callable[[], object]]:
-    """A function that sends a byte to a process, which sends it back and ends with the block."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        server.settimeout(20)
-        port = str(server.getsockname()[1])
-        echo = subprocess.Popen([sys.executable, "-I", "-S", "-c", ECHO, port])
+    """A function that sends a byte to a process, which sends it back and ends with the block.
+
+    Raises: OSError or ValueError where one of the two can't open a socket.
+    """
+    command, pipe = [sys.executable, "-I", "-S", "-c", ECHO], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as echo:
+        assert echo.stdout
         try:
-            peer, _ = server.accept()
-            with peer:
-                peer.settimeout(20)
+            address = ("127.0.0.1", int(echo.stdout.readline()))
+            with socket.create_connection(address, timeout=20) as peer:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 yield lambda: peer.recv(peer.send(b"?"))
         finally:
-            with suppress(subprocess.TimeoutExpired):
-                echo.wait(5)
             echo.kill()
-            echo.wait()
 
 
 def process_start() -> Measurement:
@@ -167,26 +153,26 @@ def disk_reads(folder: str | None = None) -> dict[str, Measurement | None]:
     cache answers whatever we do, as in memory-backed folders. What a drive, or the host of a
     virtual machine, keeps in a memory of its own can't be told from a disk.
     """
-    cached: list[float] = []
-    on_disk: list[float] = []
     with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
         file.write(os.urandom(FILE_BYTES))
         file.flush()
         os.fsync(file.fileno())
         cached = _reads(file.fileno(), dropped=False)
-        on_disk = _reads(file.fileno(), dropped=True)
-    return {"page cache": _measured(cached), "disk": _measured(on_disk)}
+        return {"page cache": cached, "disk": _reads(file.fileno(), dropped=True)}
+    return {"page cache": None, "disk": None}
 
 
-def _reads(file: int, dropped: bool) -> list[float]:
+def _reads(file: int, dropped: bool) -> Measurement | None:
+    """None where fewer than half of the pages could be timed."""
     if not hasattr(os, "pread") or (dropped and not _can_ask()):
-        return []
+        return None
     if dropped:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     places = random.Random(0).sample(range(FILE_BYTES // PAGE), READS)
     found = [_read_seconds(file, place * PAGE, dropped) for place in places]
-    return [took for took in found if took is not None]
+    times = tuple(took for took in found if took is not None)
+    return Measurement(times, READS, None, "host") if len(times) > READS // 2 else None
 
 
 def _read_seconds(file: int, place: int, dropped: bool) -> float | None:
@@ -214,7 +200,3 @@ def _in_memory(file: int, place: int) -> bool:
     except OSError:
         pass
     return True
-
-
-def _measured(times: list[float]) -> Measurement | None:
-    return Measurement(tuple(times), READS, None, "host") if len(times) > READS // 2 else None

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from course_utils.chapters.your_machine.inventory import Box
-from course_utils.core.evidence import Published
+from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, shade, styled
 
@@ -56,57 +56,55 @@ def sketch(box: Box) -> Sketch:
         f"{sockets}{box.processor}\n{kinds}, {box.threads} threads{limit}",
         sum(box.cores.values()),
         _caches(box),
-        (_memory(box), *_disks(box), *_networks(box), *_gpus(box)),
+        (_memory(box), _disk(box), _network(box), _gpus(box)),
     )
 
 
 def _caches(box: Box) -> tuple[tuple[str, float], ...]:
-    """A bar a cache that holds data: each doubling of all its bytes makes it a step wider."""
-    holding = [c for c in box.caches if c.kind != "Instruction"]
-    most = max((c.count * c.n_bytes for c in holding), default=1)
-    shares = [1 - 0.04 * math.log2(most / (c.count * c.n_bytes)) for c in holding]
-    words = [f"L{c.level}: {c.count} × {amount(c.n_bytes, 1024)}" for c in holding]
+    """A bar a cache: each doubling of all its bytes makes it a step wider."""
+    most = max((c.count * c.n_bytes for c in box.caches), default=1)
+    shares = [1 - 0.04 * math.log2(most / (c.count * c.n_bytes)) for c in box.caches]
+    words = [f"L{c.level}: {c.count} × {amount(c.n_bytes, 1024)}" for c in box.caches]
     return tuple(zip(words, shares, strict=True)) or (("caches: this system doesn't tell", 1.0),)
 
 
 def _memory(box: Box) -> Branch:
-    size = amount(box.memory_bytes) if box.memory_bytes else NOT_TOLD
-    limited = box.limit_bytes and box.memory_bytes and box.limit_bytes < box.memory_bytes
+    limited = box.limit_bytes and box.limit_bytes < box.memory_bytes
     limit = f", {amount(box.limit_bytes or 0)} for this container" if limited else ""
-    return Branch(f"memory: {size}{limit}", "section 3\nmeasures it")
+    return Branch(f"memory: {amount(box.memory_bytes)}{limit}", "section 3\nmeasures it")
 
 
-def _disks(box: Box) -> list[Branch]:
+def _disk(box: Box) -> Branch:
     found = [f"{disk.kind} {disk.name}, {amount(disk.n_bytes)}" for disk in box.disks]
-    return [Branch("disk: " + (_first(found) or NOT_TOLD), "")]
+    return Branch(f"disk: {_first(found)}", "")
 
 
-def _networks(box: Box) -> list[Branch]:
-    found = [n.name for n in box.networks]
+def _network(box: Box) -> Branch:
     speed = max((n.gb_per_s for n in box.networks if n.gb_per_s), default=None)
-    return [Branch("network: " + (_first(found) or NOT_TOLD), _rate(speed) if found else "", speed)]
+    way = _rate(speed) if box.networks else ""
+    return Branch(f"network: {_first([n.name for n in box.networks])}", way, speed)
 
 
-def _gpus(box: Box) -> list[Branch]:
+def _gpus(box: Box) -> Branch:
     if not box.gpus:
-        return [Branch("no GPU that torch can use", "")]
+        return Branch("no GPU that torch can use", "")
     gpu, count = box.gpus[0], len(box.gpus)
     between = f"NVLink, {gpu.nvlink_gb_per_s:.0f} GB/s each" if gpu.nvlink_gb_per_s else ""
     way = f"{gpu.pcie or 'link'}\n{_rate(gpu.pcie_gb_per_s)}"
     text = f"{count} × {short_name(gpu.name)}, {amount(gpu.memory_bytes)}"
-    return [Branch(text, way, gpu.pcie_gb_per_s, count, between)]
+    return Branch(text, way, gpu.pcie_gb_per_s, count, between)
 
 
 def _first(found: Sequence[str], most: int = 3) -> str:
     more = f" and {len(found) - most} more" if len(found) > most else ""
-    return "; ".join(found[:most]) + more
+    return ("; ".join(found[:most]) or NOT_TOLD) + more
 
 
 def _rate(gb_per_s: float | None) -> str:
     return f"{gb_per_s:.3g} GB/s" if gb_per_s else f"GB/s {NOT_TOLD}"
 
 
-def sketch_server(server: Published) -> Sketch:
+def sketch_server(server: Series) -> Sketch:
     """The published GPU server of data/published.json."""
     row = {r["part"]: r for r in server.rows}
 
@@ -179,15 +177,9 @@ def _processor(axes: "Axes", one: Sketch, colour: str) -> float:
     _squares(axes, 0.25, y, one.cores, colour)
     for words, share in one.caches:
         y -= 0.46
-        _bar(axes, words, y, share)
+        axes.barh(y + 0.2, 9.4 * share, 0.4, left=0.25, color="#FFFFFF")
+        axes.text(0.35, y + 0.2, words, va="center", fontsize=9.5)
     return -height
-
-
-def _bar(axes: "Axes", words: str, y: float, share: float) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((0.25, y), 9.4 * share, 0.4, facecolor="#FFFFFF", edgecolor="none"))
-    axes.text(0.35, y + 0.2, words, va="center", fontsize=9.5)
 
 
 def _branch(axes: "Axes", branch: Branch, y: float, start: float, colour: str) -> float:
@@ -218,12 +210,9 @@ def _lines(text: str) -> float:
 
 
 def _squares(axes: "Axes", x: float, y: float, count: int, colour: str) -> None:
-    from matplotlib.patches import Rectangle
-
     side = 0.5 if count <= 10 else 0.22
-    for place in range(min(count, MOST_SQUARES)):
-        corner = (x + place * (side + 0.06), y)
-        axes.add_patch(Rectangle(corner, side, 0.5, facecolor=colour, edgecolor="none"))
+    lefts = [x + place * (side + 0.06) for place in range(min(count, MOST_SQUARES))]
+    axes.bar(lefts, 0.5, side, bottom=y, color=colour, align="edge")
     if count > MOST_SQUARES:
         axes.text(x + MOST_SQUARES * 0.28 + 0.1, y + 0.05, f"… {count}", fontsize=9)
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import Roof
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
-from course_utils.core.series import Series
 from course_utils.figures.style import (
     COLOURS,
     INK,
@@ -52,7 +51,7 @@ def measured_panel(roof: Roof, works: Mapping[str, Work], times: Times) -> Panel
 
 
 def recorded_panel(
-    points: Recording | None, rates: Recording | None, streams: Recording | None
+    points: Series | None, rates: Series | None, streams: Series | None
 ) -> Panel | None:
     """A recorded machine's: its operators, under the rate of its products in their format.
 
@@ -100,26 +99,28 @@ def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
     axes.set_yscale("log")
     axes.set_xlim(LOWEST, HIGHEST)
     axes.set_ylim(roof.attainable(LOWEST) / 3, roof.flop_per_s * 4)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _at: tick(value))
-        axis.set_minor_formatter("")
+    _write_ticks(axes)
     axes.set_xlabel("FLOP/byte")
     axes.set_ylabel("FLOP/s")
-    axes.grid(True)
     axes.axvline(roof.ridge, color=INK, linewidth=0.8, linestyle=":")
     note = f"ridge {roof.ridge:.0f}"
     axes.annotate(note, (roof.ridge, roof.flop_per_s * 2.2), (4, 0), textcoords="offset points",
                   fontsize=10)  # fmt: skip
 
 
+def _write_ticks(axes: "Axes") -> None:
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _at: tick(value))
+        axis.set_minor_formatter("")
+    axes.grid(True)
+
+
 def _points(axes: "Axes", panel: Panel) -> None:
     """Marks, with their names in a column for those left of 5 FLOP/byte and in one for the rest."""
     colour, low, high = COLOURS[panel.kind], *axes.get_ylim()
-    slope = [p for p in panel.points.items() if p[1][0] < LEFT_COLUMN]
-    for group, column in (
-        (slope, 0.34),
-        ([p for p in panel.points.items() if p not in slope], 0.6),
-    ):
+    for column in (0.34, 0.6):
+        is_left = column < 0.5
+        group = [p for p in panel.points.items() if (p[1][0] < LEFT_COLUMN) == is_left]
         last = 1.0
         for name, (x, y) in sorted(group, key=lambda point: -point[1][1]):
             last = min(math.log(y / low) / math.log(high / low) - 0.09, last - 0.06)
@@ -132,7 +133,7 @@ def _points(axes: "Axes", panel: Panel) -> None:
 
 
 @styled
-def draw_sweep(title: str, sweep: Published, sheets: Mapping[str, Roof]) -> Picture:
+def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> Picture:
     """One kernel at growing FLOP/byte: FLOP/s under each GPU's data sheet, and the watts meanwhile.
 
     Rows of gpu, flop_per_byte, gflop_per_s and watts; `sheets` are the roofs by gpu.
@@ -153,10 +154,7 @@ def draw_sweep(title: str, sweep: Published, sheets: Mapping[str, Roof]) -> Pict
     for axes, label in ((rates, "FLOP/s (line: data sheet)"), (power, "watts")):
         axes.set_xscale("log")
         axes.set_ylabel(label)
-        axes.grid(True)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda value, _at: tick(value))
-            axis.set_minor_formatter("")
+        _write_ticks(axes)
     power.set_ylim(0)
     power.set_xlabel("FLOP/byte")
     figure.supxlabel(sweep.provenance, fontsize=9, color="#555555", x=0.01, ha="left")

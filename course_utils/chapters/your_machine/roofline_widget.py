@@ -7,53 +7,36 @@ import ipywidgets as widgets
 from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.chapters.your_machine.roofline_figure import draw_roof
-from course_utils.core.gpus import GPUS, Specs, explain_unknown, gpu_specs
-from course_utils.figures.still import Still
+from course_utils.core.gpus import GPUS, Specs, gpu_specs
+from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, styled
 
 BATCHES = tuple(2**k for k in range(15))
 WIDTHS = tuple(2**k for k in range(6, 15))
 
 
-def roofline_point(
-    gpu: str = "H200", batch: int = 64, n_in: int = 4096, n_out: int = 4096, dtype: str = "BF16"
-) -> Still:
-    """A menu of GPUs and of dtypes, sliders for batch and widths, over the roofline by data sheet.
+def roofline_point() -> Controls:
+    """Menus of GPUs and dtypes, sliders for batch and widths, over the roofline by data sheet."""
+    titles = [(specs.title, specs) for specs in GPUS]
+    gpus = widgets.Dropdown(options=titles, value=gpu_specs("H200"), description="GPU", **LOOK)
+    kinds = widgets.Dropdown(options=dtypes(gpus.value), value="BF16", description="dtype", **LOOK)
 
-    Raises: LookupError for a GPU that isn't in specs.py; ValueError for a dtype it has no unit for.
-    """
-    found = gpu_specs(gpu)
-    if found is None:
-        raise LookupError(explain_unknown(gpu))
-    gpu_roof(found, dtype)
-    menu = _menu([specs.title for specs in GPUS], found.title, "GPU")
-    kinds = _menu(dtypes(found), dtype, "dtype")
-    sliders = [
-        _slider(BATCHES, batch, "batch"),
-        _slider(WIDTHS, n_in, "numbers in"),
-        _slider(WIDTHS, n_out, "numbers out"),
-    ]
-    picture = widgets.Image(format="png", layout=widgets.Layout(max_width="800px"))
-    reading = widgets.HTML()
+    def offer_dtypes(change: Any) -> None:
+        offered, wanted = dtypes(change["new"]), kinds.value
+        if tuple(offered) != kinds.options:
+            kinds.options = offered
+            kinds.value = wanted if wanted in offered else offered[0]
 
-    def update(_change: Any = None) -> None:
-        specs = gpu_specs(menu.value)
-        assert specs is not None
-        if tuple(kinds.options) != tuple(dtypes(specs)):
-            wanted = kinds.value
-            kinds.options = dtypes(specs)
-            kinds.value = wanted if wanted in kinds.options else kinds.options[0]
-        rows, wide_in, wide_out = (slider.value for slider in sliders)
-        shape = (rows, wide_in, wide_out, SIZES[kinds.value])
-        roof = gpu_roof(specs, kinds.value)
-        picture.value = draw_point(specs, roof, layer(*shape), kinds.value).png
-        reading.value = explain(roof, *shape)
-
-    for control in (menu, kinds, *sliders):
-        control.observe(update, "value")
-    update()
-    alt = "Choose a GPU and a layer's shape: its point climbs the roof with the batch"
-    return Still([widgets.HBox([menu, kinds]), *sliders, picture, reading], picture, alt)
+    gpus.observe(offer_dtypes, "value")
+    return Controls(
+        draw_layer,
+        "Choose a GPU and a layer's shape: its point climbs the roof with the batch",
+        specs=gpus,
+        dtype=kinds,
+        batch=slider("batch", BATCHES, 64),
+        n_in=slider("numbers in", WIDTHS, 4096),
+        n_out=slider("numbers out", WIDTHS, 4096),
+    )
 
 
 def dtypes(specs: Specs) -> list[str]:
@@ -61,14 +44,15 @@ def dtypes(specs: Specs) -> list[str]:
     return [name for name in SIZES if getattr(specs, name.lower()) is not None]
 
 
-def explain(roof: Roof, batch: int, n_in: int, n_out: int, size: int) -> str:
-    """The point in numbers, and the batch at which the layer turns, as HTML."""
+def draw_layer(specs: Specs, dtype: str, batch: int, n_in: int, n_out: int) -> tuple[Picture, str]:
+    """The layer's point, and as HTML what it waits for and the batch at which that turns."""
+    roof, size = gpu_roof(specs, dtype), SIZES[dtype]
     work = layer(batch, n_in, n_out, size)
     share = roof.attainable(work.intensity) / roof.flop_per_s
     waits = "compute" if work.intensity >= roof.ridge else "memory"
     turning = turning_batch(n_in, n_out, size, roof.flop_per_s, roof.bytes_per_s)
     when = f"from batch <b>{turning:,}</b> on" if turning else "at <b>no</b> batch"
-    return (
+    return draw_point(specs, roof, work, dtype), (
         f"<b>{work.intensity:,.1f} FLOP/byte</b>, ridge {roof.ridge:,.0f}: waits for "
         f"<b>{waits}</b>, at most {share:.0%} of the peak; compute-bound {when}"
     )
@@ -90,16 +74,3 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
                   ha="left" if x < 100 else "right")  # fmt: skip
     figure.supxlabel(f"published: {specs.source}", fontsize=9, color="#555555", x=0.01, ha="left")
     return render(figure, title)
-
-
-def _menu(options: list[str], value: str, text: str) -> widgets.Dropdown:
-    return widgets.Dropdown(
-        options=options, value=value, description=text, layout=widgets.Layout(width="260px")
-    )
-
-
-def _slider(values: tuple[int, ...], value: int, text: str) -> widgets.SelectionSlider:
-    return widgets.SelectionSlider(
-        options=values, value=value, description=text, continuous_update=False,
-        style={"description_width": "100px"}, layout=widgets.Layout(width="420px"),
-    )  # fmt: skip

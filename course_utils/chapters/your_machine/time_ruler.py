@@ -1,13 +1,12 @@
 """A ruler of time: a logarithmic scale from nanoseconds to a second, others' numbers and ours."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.core.evidence import Published, Recording
+from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.core.series import Series
 from course_utils.figures.style import COLOURS, MARKS, Picture, new_figure, render, styled, tick
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ DECADES = [10.0**k for k in range(-9, 1)]
 def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
-    *elsewhere: Series | Recording | Published | None,
+    *elsewhere: Series | None,
 ) -> Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
@@ -29,42 +28,27 @@ def draw_ruler(
     """
     measured = {name: value for name, value in live.items() if value is not None}
     groups = [Series.of(values) for values in (measured, *elsewhere) if values]
-    groups = _together(groups)
-    rows = [sum(map(len, (g.values for g in groups if (g.kind == "live") == up))) for up in (1, 0)]
-    figure = new_figure(title, 1.5 + 0.27 * sum(rows))
+    marks = [(v, name, g.kind) for g in groups for name, v in g.values.items() if v > 0]
+    up = sorted((mark for mark in marks if mark[2] == "live"), reverse=True)
+    down = sorted((mark for mark in marks if mark[2] != "live"), reverse=True)
+    figure = new_figure(title, 1.5 + 0.27 * len(marks))
     axes = figure.subplots()
     axes.set_xscale("log")
     axes.set_xlim(LOW, HIGH)
-    axes.set_ylim(-rows[1] - 0.6, rows[0] + 0.6)
+    axes.set_ylim(-len(down) - 0.6, len(up) + 0.6)
     _scale(axes)
-    up = [(value, name, "live") for g in groups if g.kind == "live" for name, value in _items(g)]
-    down = [(v, name, g.kind) for g in groups if g.kind != "live" for name, v in _items(g)]
-    _marks(axes, sorted(up, reverse=True), 1)
-    _marks(axes, sorted(down, reverse=True), -1)
+    _marks(axes, up, 1)
+    _marks(axes, down, -1)
     sources = dict.fromkeys(fill(g.provenance, 110) for g in groups)
     figure.supxlabel("\n".join(sources), fontsize=9, color="#555555", x=0.01, ha="left")
     return render(figure, title, 32)
 
 
-def _items(group: Series) -> list[tuple[str, float]]:
-    return [(name, value) for name, value in group.values.items() if value > 0]
-
-
-def _together(groups: Sequence[Series]) -> list[Series]:
-    """Groups of one kind and source as one."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for group in groups:
-        found.setdefault((group.kind, group.provenance), {}).update(group.values)
-    return [Series(values, kind, origin) for (kind, origin), values in found.items()]
-
-
 def _scale(axes: "Axes") -> None:
-    from matplotlib.ticker import NullLocator
-
     axes.axhline(0, color="#222222", linewidth=2)
     axes.xaxis.set_major_formatter(lambda x, _at: tick(x, "seconds"))
     axes.set_xticks(DECADES)
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.minorticks_off()
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.grid(True, axis="x")

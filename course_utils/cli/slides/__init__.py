@@ -78,7 +78,7 @@ def _words(source: str, folder: Path) -> str:
 
 
 def _inside(address: str, folder: Path) -> str:
-    """A picture's file as a data address; nothing for one that isn't a file of the course."""
+    """A picture's file as a data: URL; empty for a file outside the course."""
     file = folder / address
     if address.startswith("data:") or not file.is_file():
         return address if address.startswith("data:") else ""
@@ -96,7 +96,7 @@ def _code(source: str) -> str:
 
 
 def _lines(text: str) -> str:
-    """A block a line, so that the page can go on with the next one on a new slide."""
+    """One block for each line, so that a slide may end after any of them."""
     return "".join(f"<div>{line or ' '}</div>" for line in text.rstrip("\n").split("\n"))
 
 

@@ -63,7 +63,7 @@ class ExpandableAllocator(TunedAllocator):
         self.collects = False  # torch collects no expandable segments
 
     def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
-        """One that lists unmapped blocks too."""
+        """A pool that lists its unmapped blocks too."""
         return MappedPool(stream, small, graph)
 
     def find(self, pool: Any, size: int) -> Block | None:
@@ -145,7 +145,7 @@ class ExpandableAllocator(TunedAllocator):
         pool.add(block)
 
     def forget(self, block: Block) -> None:
-        """Out of the list of free, or of unmapped blocks."""
+        """Takes a block that is about to be merged out of its list, free or unmapped."""
         if block.state == UNMAPPED:
             pool: Any = block.pool
             pool.remove_unmapped(block)
@@ -193,7 +193,7 @@ def _past_expandable(blocks: list[tuple[int, int, Block]], i: int) -> int:
 
 
 def _room(block: Block) -> int:
-    """Its size with the unmapped addresses right after it."""
+    """The size of a block with the unmapped addresses right after it."""
     after = block.after
     return block.size + (after.size if after is not None and after.state == UNMAPPED else 0)
 

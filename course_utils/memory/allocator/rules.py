@@ -134,7 +134,7 @@ class CachingAllocator:
         return self.pools[key]
 
     def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
-        """An empty one."""
+        """An empty pool."""
         return Pool(stream, small, graph)
 
     def find(self, pool: Pool, size: int) -> Block | None:

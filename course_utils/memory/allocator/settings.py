@@ -27,30 +27,36 @@ class Settings:
     expandable_segments: bool = False
 
     @classmethod
-    def of_snapshot(cls, recorded: Mapping[str, Any] | None) -> "Settings":
-        """From `allocator_settings` of a snapshot, where older versions wrote less or nothing."""
-        recorded = recorded or {}
-        most = recorded.get("max_split_size", -1)
-        divisions = recorded.get("roundup_power2_divisions") or {}
-        text = str(recorded.get("PYTORCH_CUDA_ALLOC_CONF") or "")
+    def of_snapshot(cls, recorded: Mapping[str, Any]) -> "Settings":
+        """Reads `allocator_settings` of a snapshot; torch's own where it has none, or nonsense.
+
+        What torch leaves out of the numbers is in the text of PYTORCH_CUDA_ALLOC_CONF.
+        """
+        divisions = recorded.get("roundup_power2_divisions")
+        divisions = divisions if isinstance(divisions, dict) else {}
+        text = recorded.get("PYTORCH_CUDA_ALLOC_CONF")
+        text = text if isinstance(text, str) else ""
+
+        def number(raw: Any, default: float) -> Any:
+            return raw if isinstance(raw, int | float) and 0 <= raw < math.inf else default
 
         def only_in_text(name: str) -> int:
-            told = re.search(rf"{name}\s*:\s*(\d+)", text)
+            told = re.search(rf"{name}\s*:\s*(\d{{1,9}})", text)
             return int(told[1]) * MiB if told else LARGE_SEGMENT
 
         return cls(
-            max_split_size=math.inf if most is None or most < 0 else most,
+            max_split_size=number(recorded.get("max_split_size"), math.inf),
             max_non_split_rounding=only_in_text("max_non_split_rounding_mb"),
             large_segment=only_in_text("large_segment_size_mb"),
             roundup_power2_divisions=tuple(
-                int(divisions.get(str(2**i), 0)) for i in range(INTERVALS)
+                int(number(divisions.get(str(2**i)), 0)) for i in range(INTERVALS)
             ),
-            garbage_collection_threshold=recorded.get("garbage_collection_threshold", 0.0),
-            expandable_segments=bool(recorded.get("expandable_segments", False)),
+            garbage_collection_threshold=number(recorded.get("garbage_collection_threshold"), 0),
+            expandable_segments=recorded.get("expandable_segments") is True,
         )
 
     def recorded(self) -> dict[str, Any]:
-        """As `allocator_settings` of a snapshot; what torch leaves out of it is in the text."""
+        """The settings as a snapshot has them: `of_snapshot` turned round."""
         limited = self.max_split_size < math.inf
         text = f"max_non_split_rounding_mb:{self.max_non_split_rounding // MiB}"
         divisions = self.roundup_power2_divisions
@@ -64,7 +70,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> "Settings":
-        """From what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
+        """Reads what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
 
         Raises: ValueError, with what is known, for another option or a value out of range.
         """

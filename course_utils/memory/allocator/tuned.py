@@ -60,7 +60,7 @@ class TunedAllocator(CachingAllocator):
         self.searches = Count()  # of the large pools
 
     def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
-        """One that keeps ages, where garbage is collected."""
+        """An empty pool; where garbage is collected, its blocks have ages."""
         if not self.collects or small or graph != (0, 0):
             return super().new_pool(stream, small, graph)
         return AgedPool(stream, small, graph, self.searches)
@@ -81,7 +81,7 @@ class TunedAllocator(CachingAllocator):
         return -(-size // step) * step if step else 2 * floor
 
     def segment_size(self, size: int) -> int:
-        """As the rule has it, with another `large_segment_size_mb`."""
+        """Rule: `large_segment_size_mb` is what requests of 1 to 10 MiB share."""
         if LARGEST_SMALL < size < SMALLEST_OWN_SEGMENT:
             return self.settings.large_segment
         return super().segment_size(size)

@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from course_utils.memory.allocator.rules import SMALLEST_BLOCK
 from course_utils.memory.snapshots.events import Trace
-from course_utils.memory.snapshots.rewind import ROUNDING, Start, rewind
+from course_utils.memory.snapshots.rewind import Start, rewind
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import who
 
@@ -88,7 +89,7 @@ class History:
     @cached_property
     def block_sizes(self) -> Array:
         """Bytes that each allocation takes: what was requested, rounded up to 512."""
-        return -(-self.allocations.size // ROUNDING) * ROUNDING
+        return -(-self.allocations.size // SMALLEST_BLOCK) * SMALLEST_BLOCK
 
     @cached_property
     def stacks(self) -> Array:
@@ -149,7 +150,9 @@ def _lives(
 def _paired(
     address: Array, size: Array, event: Array, gone: Array, gone_at: Array, events: int
 ) -> Lives:
-    """Each beginning with what next happens at its address, an end or (a lost one) a beginning."""
+    """The lives that begin at `event`: each ends with the next end at its address or, where that
+    event is lost, with the next beginning there.
+    """
     places = np.concatenate([event, gone_at])
     where = np.concatenate([address, gone])
     order = np.lexsort((places, where))

@@ -59,18 +59,18 @@ class Recorder:
         self._note("free_requested", block.address, size, block.pool.stream, block.pool.graph)
 
     def complete_free(self, block: Block) -> None:
-        """Nobody uses the block any more."""
+        """Frees a block that nobody uses any more."""
         address, (_, size, _) = block.address, self._live.pop(block.address)
         self._note("free_completed", address, size, block.pool.stream, block.pool.graph)
         self.allocator.free(block)
 
     def free(self, block: Block) -> None:
-        """Both at once, as for a block that one stream used."""
+        """Requests and completes a free at once, as for a block that one stream used."""
         self.request_free(block)
         self.complete_free(block)
 
     def empty_cache(self, pool: Any = DEFAULT) -> None:
-        """As the allocator's."""
+        """Empties the allocator's cache and notes what the driver gets back."""
         self.allocator.empty_cache(pool)
         self._driver_calls(0, pool)
 

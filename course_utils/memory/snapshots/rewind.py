@@ -7,20 +7,20 @@ allocated before them can be known only by undoing them, last first.
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, replace
 
+from course_utils.memory.allocator import expandable, rules
+from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.snapshots.events import CODE, Trace
 from course_utils.memory.snapshots.snapshot import Block, Segment, Snapshot
-
-SMALL_SEGMENT, LARGE_PAGE = 2 * 2**20, 20 * 2**20
-ROUNDING, LARGE_REMAINDER = 512, 2**20
 
 
 @dataclass(frozen=True)
 class Start:
     """The state before the first event of a trace.
 
-    `segments` have their blocks, free ones merged. The size of a block that was freed later is
-    inferred from the allocator's rules; its slack is missed where nothing follows it.
-    `contradictions` counts events that don't fit the final state.
+    `segments` have their blocks, free ones merged. The file has lost the size of a block that was
+    freed later: it is inferred from the block after it, or from the allocator's rules, which miss
+    the slack of a block that nothing follows. `contradictions` counts events that don't fit the
+    final state.
     """
 
     device: int
@@ -58,11 +58,14 @@ class Start:
 
 
 def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
-    """The state of a device's allocator at the beginning of its trace. Raises: ValueError."""
+    """The state of a device's allocator at the beginning of its trace.
+
+    Raises: ValueError where it isn't clear which device is meant.
+    """
     number = snapshot.the_device(device)
     trace, segments = snapshot.trace(number), snapshot.segments(number)
     ranges = _Ranges(trace, segments)
-    blocks = _Blocks(ranges, segments)
+    blocks = _Blocks(ranges, segments, Settings.of_snapshot(snapshot.settings))
     undo = {
         CODE["alloc"]: blocks.undo_alloc,
         CODE["free_completed"]: blocks.undo_free_completed,
@@ -84,8 +87,9 @@ def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
 class _Blocks:
     """Live blocks by address: a Block that lives to the end, or the bytes that were requested."""
 
-    def __init__(self, ranges: "_Ranges", segments: list[Segment]) -> None:
+    def __init__(self, ranges: "_Ranges", segments: list[Segment], settings: Settings) -> None:
         self.ranges = ranges
+        self.rules = expandable.ExpandableAllocator(settings=settings)
         live = [b for s in segments for b in s.blocks if b.live]
         self.live: dict[int, Block | int] = {b.address: b for b in live}
         self.pending = {b.address for b in live if b.state != "active_allocated"}
@@ -104,7 +108,7 @@ class _Blocks:
         return True
 
     def _learn_size(self, before: int, address: int) -> None:
-        """A new block begins where the free bytes do, so where the live block before it ends."""
+        """Sizes the live block `before`: the one allocated after it begins where it ends."""
         if before not in self.sizes and type(self.live[before]) is int:
             whole = self.ranges.at(before)
             if whole and address < whole.end:
@@ -141,18 +145,26 @@ class _Blocks:
         for address, end in zip(live, [*live[1:], whole.end], strict=False):
             if address > at:
                 blocks.append(Block(at, address - at, 0, "inactive"))
-            blocks.append(self._block(address, end - address, whole.kind))
+            blocks.append(self._block(address, end - address, whole))
             at = blocks[-1].end
         if whole.end > at:
             blocks.append(Block(at, whole.end - at, 0, "inactive"))
         return replace(whole, blocks=tuple(blocks))
 
-    def _block(self, address: int, room: int, kind: str) -> Block:
+    def _block(self, address: int, room: int, whole: Segment) -> Block:
         state = "active_pending_free" if address in self.pending else "active_allocated"
         known = self.live[address]
         if isinstance(known, Block):
             return known._replace(state=state)
-        return Block(address, self.sizes.get(address) or _size(known, room, kind), known, state)
+        size = self.sizes.get(address) or self._size(known, room, whole)
+        return Block(address, size, known, state)
+
+    def _size(self, requested: int, room: int, whole: Segment) -> int:
+        """What the allocator's rules cut for a request from `room`, the bytes to the next block."""
+        self.rules.expandable = whole.is_expandable
+        size = self.rules.round(requested)
+        pool = rules.Pool(whole.stream, whole.kind == "small")
+        return size if self.rules.splits(rules.Block(pool, 0, room), size) else room
 
 
 class _Ranges:
@@ -177,7 +189,7 @@ class _Ranges:
         return known is not None and known.total_size == size and self._remove(known)
 
     def undo_free(self, address: int, size: int, place: int) -> bool:
-        kind = "small" if size == SMALL_SEGMENT else "large"
+        kind = "small" if size == rules.SMALL_SEGMENT else "large"
         return self._add(self._new(place, kind, is_expandable=False))
 
     def undo_map(self, address: int, size: int, _place: int) -> bool:
@@ -191,8 +203,10 @@ class _Ranges:
         return True
 
     def undo_unmap(self, address: int, size: int, place: int) -> bool:
-        kind = "large" if size % LARGE_PAGE == 0 else "small"
+        kind = "large" if size % rules.LARGE_SEGMENT == 0 else "small"
         mapped = self._new(place, kind, is_expandable=True)
+        if not self._is_clear(mapped):
+            return False
         for other in self._neighbours(mapped):
             self._remove(other)
             start, size = min(other.address, mapped.address), other.total_size + mapped.total_size
@@ -212,25 +226,17 @@ class _Ranges:
         return Segment(device, e.addr, e.size, e.stream, kind, e.pool, is_expandable, ())
 
     def _add(self, new: Segment) -> bool:
-        if new.address in self.ranges:
+        if not self._is_clear(new):
             return False
         self.ranges[new.address] = new
         insort(self.starts, new.address)
         return True
 
+    def _is_clear(self, new: Segment) -> bool:
+        place = bisect_left(self.starts, new.end)
+        return not place or self.ranges[self.starts[place - 1]].end <= new.address
+
     def _remove(self, old: Segment) -> bool:
         del self.ranges[old.address]
         del self.starts[bisect_left(self.starts, old.address)]
         return True
-
-
-def _size(requested: int, room: int, kind: str) -> int:
-    """Bytes of a block that the file doesn't hold any more, from the `room` up to the next block.
-
-    The allocator rounds to 512 bytes and splits off what remains only if that is worth keeping:
-    512 bytes in the small pool, more than 1 MiB in the large one.
-    """
-    rounded = max(ROUNDING, -(-requested // ROUNDING) * ROUNDING)
-    remains = room - rounded
-    splits = remains >= ROUNDING if kind == "small" else remains > LARGE_REMAINDER
-    return rounded if splits else room

@@ -5,6 +5,10 @@ those is not enough: a file of a few bytes can claim terabytes, fill a dictionar
 all collide, or nest tuples until hashing one overflows the stack. So the instructions are checked
 first, against the few forms in which Python's own pickler writes plain data, and only a file that
 consists of nothing else reaches `pickle`. Both take time and memory in proportion to the file.
+
+The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
+is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
+trace, with its list of frames, is one, so that one match runs over thousands of them.
 Source of the instructions: Python's `pickletools`.
 """
 
@@ -15,8 +19,6 @@ import pickletools
 import re
 from typing import Any, NoReturn
 
-from course_utils.memory.snapshots.pickle_forms import LONG_TEXT, PAIRS, PUSHES, SINGLE, TOKEN
-
 LARGEST_BYTES = 2**30
 LOOSE = 1000  # instructions in a form that plain data needs rarely; each such list is short
 _WORD = rb"([\w.<>]{1,99})"
@@ -24,6 +26,46 @@ NAMED = re.compile(
     b"[ci]" + _WORD + b"\n" + _WORD + b"\n|"
     rb"\x8c." + _WORD + rb"\x94?\x8c." + _WORD + rb"\x94?\x93"
 )  # fmt: skip
+
+
+def _either(*forms: bytes) -> bytes:
+    return b"(?>" + b"|".join(forms) + b")"
+
+
+def _counted(code: bytes, longest: int) -> bytes:
+    """An instruction whose next byte says how many bytes follow."""
+    lengths = (re.escape(bytes([n])) + (b".{%d}" % n if n else b"") for n in range(longest + 1))
+    return code + _either(*lengths)
+
+
+_MEMO = rb"\x94?+"
+_GET = _either(rb"h.", rb"j.{4}")
+_TEXT = _counted(rb"\x8c", 255) + _MEMO
+_INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
+_TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
+_LEAF = _either(_GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)")
+_KEY = _either(_GET, _TEXT)
+
+
+def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
+    several = rb"\((?:" + entry + b")*+" + end + rb"(?!\()"  # over 1,000 come in several batches
+    return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
+
+
+_LIST = _container(rb"\]", _LEAF, b"a", b"e")
+_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
+_FLAT = _either(_LEAF, _LIST, _DICT)
+
+SINGLE = re.compile(_FLAT, re.DOTALL)
+PUSHES = re.compile(b"(?:" + _FLAT + b")*+", re.DOTALL)
+PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
+LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
+TOKEN = re.compile(
+    rb"(?P<open>[\]}]\x94?+\()|(?P<close>[eu]\(?+)|(?P<append>a)"
+    rb"|(?P<text>X(?P<long>.{4})|\x8d(?P<longer>.{8}))"
+    rb"|(?P<push>" + _either(_KEY, _LIST, _DICT) + rb")|(?P<loose>s|[\x85-\x87]\x94?+)",
+    re.DOTALL,
+)
 
 
 class SnapshotError(ValueError):
@@ -94,7 +136,7 @@ def _without_frames(data: bytes) -> bytes:
 
 
 def _check(body: bytes) -> None:
-    """Accepts only the forms of `pickle_forms`, with text wherever a dict's key stands.
+    """Accepts only the forms above, with text wherever a dict's key stands.
 
     `heights` counts what lies on the machine's stack above each open bracket; in a dict, what is
     put at an even height is a key.

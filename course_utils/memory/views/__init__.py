@@ -6,11 +6,11 @@ ROOMS = {
     "compare": "comparison",
     "draw_comparison": "comparison",
     "PeakIcicle": "peak_icicle",
-    "allocation_rows": "pictures",
     "SegmentsMap": "segments_map",
     "draw_histories": "timeline",
     "draw_timeline": "timeline",
-    "MemoryTimeline": "timeline_widget",
+    "MemoryTimeline": "timeline",
+    "allocation_rows": "words",
 }
 
 __getattr__, __dir__ = door(__name__, ROOMS)

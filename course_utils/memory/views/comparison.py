@@ -1,9 +1,9 @@
 """Two snapshots of the same work beside each other: what grew."""
 
-import html
 from dataclasses import dataclass
 
 from course_utils.figures.style import KINDS, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.figures.tables import table
 from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.views.words import shortened, size_text, unit_of
@@ -55,22 +55,18 @@ class Comparison:
         return text
 
     def _repr_html_(self) -> str:
-        head = [
-            "who asked",
-            *(f"{h.name}, {when}" for when in ("peak", "end") for h in (self.a, self.b)),
-        ]
-        lines = [
-            [row.site, *map(size_text, (row.peak_a, row.peak_b, row.end_a, row.end_b))]
+        a, b = f"from {self.a.name}", f"to {self.b.name}"
+        rows = [
+            {
+                "who asked": row.site,
+                f"at the peak, {a}": size_text(row.peak_a),
+                f"at the peak, {b}": size_text(row.peak_b),
+                f"at the end, {a}": size_text(row.end_a),
+                f"at the end, {b}": size_text(row.end_b),
+            }
             for row in self.rows[:20]
         ]
-        cells = "".join(
-            "<tr>"
-            + "".join(f"<td style='text-align:left'>{html.escape(c)}</td>" for c in line)
-            + "</tr>"
-            for line in lines
-        )
-        titles = "".join(f"<th style='text-align:left'>{html.escape(title)}</th>" for title in head)
-        return f"<p>{html.escape(str(self))}</p><table><tr>{titles}</tr>{cells}</table>"
+        return table(str(self), rows).data
 
 
 def compare(a: Snapshot | History, b: Snapshot | History) -> Comparison:

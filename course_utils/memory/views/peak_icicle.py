@@ -1,15 +1,132 @@
-"""A widget: who held how much at one moment, as an icicle of call stacks to zoom into."""
+"""The icicle: who held how much at one moment, live bytes summed over call stacks."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from course_utils.figures.style import Picture
-from course_utils.memory.views.bands import BEFORE_COLOUR
-from course_utils.memory.views.pictures import colour_of, draw_peak
-from course_utils.memory.views.tree import tree
-from course_utils.memory.views.view import MemoryView, script
-from course_utils.memory.views.words import moment_text, size_text
+import numpy as np
 
-MOST_NODES = 800
+from course_utils.figures.byte_bars import PARTS
+from course_utils.figures.style import INK, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.memory.snapshots.lives import History
+from course_utils.memory.snapshots.stacks import path
+from course_utils.memory.views.bands import BEFORE_COLOUR
+from course_utils.memory.views.view import MemoryView, script
+from course_utils.memory.views.words import moment_text, shortened, size_text
+
+COLOURS = (*OTHER_KINDS, "#F0E442")
+SMALLEST_SHARE, DEEPEST, DEEPEST_SHOWN, MOST_NODES = 0.003, 40, 14, 800
+
+
+@dataclass
+class Node:
+    """A function on the way to allocations of so many bytes; children by bytes, most first."""
+
+    name: str
+    size: int = 0
+    count: int = 0
+    children: "dict[str, Node]" = field(default_factory=dict)
+
+    def walk(self, depth: int = 0, left: int = 0) -> "Iterator[tuple[Node, int, int]]":
+        """Each node with its depth and the bytes left of it, parents first."""
+        yield self, depth, left
+        for child in self.children.values():
+            yield from child.walk(depth + 1, left)
+            left += child.size
+
+
+def tree(history: History, moment: int | None = None) -> Node:
+    """The call stacks of what is live at a moment, the outermost function at the top.
+
+    Without a moment, at the peak. Nodes below 0.3% of all are summed as "smaller". The kinds of
+    allocations, where the trace has them, come first.
+    """
+    moment = history.peak if moment is None else moment
+    alive = history.allocations.at(moment)
+    root = Node("everything live")
+    keys = history.stacks[alive] * len(history.site_names) + history.sites[alive]
+    each, place = np.unique(keys, return_inverse=True)
+    sizes = np.bincount(place, history.allocations.size[alive], len(each)).astype(np.int64)
+    counts = np.bincount(place, minlength=len(each))
+    for key, size, count in zip(each.tolist(), sizes.tolist(), counts.tolist(), strict=True):
+        stack, site = divmod(key, len(history.site_names))
+        names = path(history.trace.stacks[stack])[:DEEPEST] if stack else []
+        if history.by_category or not stack:
+            names = [history.site_names[site], *names]
+        _add(root, names, size, count)
+    _prune(root, root.size * SMALLEST_SHARE)
+    return _skipping_shared_beginning(root)
+
+
+def _add(root: Node, names: list[str], size: int, count: int) -> None:
+    node = root
+    for name in [None, *names]:
+        if name is not None:
+            node = node.children.setdefault(name, Node(name))
+        node.size += size
+        node.count += count
+
+
+def _prune(node: Node, smallest: float) -> None:
+    children = sorted(node.children.values(), key=lambda child: -child.size)
+    kept = [child for child in children if child.size >= smallest]
+    small = [child for child in children if child.size < smallest]
+    node.children = {child.name: child for child in kept}
+    if small and sum(child.size for child in small) >= smallest:
+        rest = Node("smaller", sum(c.size for c in small), sum(c.count for c in small))
+        node.children[rest.name] = rest
+    for child in kept:
+        _prune(child, smallest)
+
+
+def _skipping_shared_beginning(root: Node) -> Node:
+    """Without the functions through which every stack goes and that asked for nothing."""
+    children = root.children
+    while len(children) == 1:
+        (only,) = children.values()
+        passed_on = sum(child.size for child in only.children.values())
+        if only.size < root.size or passed_on < (1 - SMALLEST_SHARE) * only.size:
+            break
+        children = only.children
+    return Node(root.name, root.size, root.count, children)
+
+
+@styled
+def draw_peak(history: History, moment: int | None = None, title: str = "") -> Picture:
+    """The call stacks of what is live at a moment (without one, at the peak), as an icicle: each
+    function as wide as the bytes that it and what it called asked for.
+    """
+    moment = history.peak if moment is None else moment
+    root = tree(history, moment)
+    nodes = [(n, d, left) for n, d, left in root.walk() if d <= DEEPEST_SHOWN]
+    depth = max(d for _, d, _ in nodes) + 1
+    title = title or f"Who held the {size_text(root.size)} that were live {_when(history, moment)}"
+    figure = new_figure(title, 1.2 + 0.36 * depth)
+    axes = figure.subplots()
+    total = max(root.size, 1)
+    for node, level, left in nodes:
+        colour = BEFORE_COLOUR if level == 0 else colour_of(node.name)
+        axes.barh(
+            level, node.size / total, left=left / total, height=0.94, color=colour,
+            edgecolor="white", linewidth=0.7,
+        )  # fmt: skip
+        room = int(node.size / total * 95)
+        if room > 5:
+            text = shortened(f"{node.name} · {size_text(node.size)}", room)
+            axes.text(left / total + 0.004, level, text, va="center", fontsize=9, color=INK)
+    axes.set_ylim(depth - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_axis_off()
+    return render(figure, title)
+
+
+def _when(history: History, moment: int) -> str:
+    return "at the peak" if moment == history.peak else moment_text(history, moment)
+
+
+def colour_of(name: str) -> str:
+    """A kind of bytes has its own colour; another name one that is the same in every run."""
+    return PARTS.get(name) or COLOURS[sum(name.encode()) % len(COLOURS)]
 
 
 class PeakIcicle(MemoryView):

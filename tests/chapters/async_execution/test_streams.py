@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.async_execution.queue_widget import command_queue, explain, title
+from course_utils.chapters.async_execution.queue_widget import command_queue, title
 from course_utils.chapters.async_execution.streams import (
     Host,
     VirtualStream,
@@ -80,7 +80,7 @@ def test_the_widget_follows_its_sliders():
     launch.value, run.value, n.value = 100, 10, 5
     assert (picture.value, reading.value) != before
     total = queue_seconds(100, 10, 10, 5, 4)
-    assert f"{total:.0f} µs" in reading.value
+    assert f"{total:.0f} µs" in reading.value and "times faster" in reading.value
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,3 @@ def test_the_widget_follows_its_sliders():
 )
 def test_the_widgets_title_names_the_bottleneck(launch, run, says):
     assert title(launch, run).startswith(says)
-    assert "times faster" in explain(queue_spans(1e-6, 2e-6, 0, 3), 1, 2, 0, 3)
-
-
-def test_a_page_without_a_kernel_shows_the_widgets_picture():
-    bundle = command_queue()._repr_mimebundle_()
-    assert bundle["image/png"] and bundle["text/plain"].startswith("[widget] ")

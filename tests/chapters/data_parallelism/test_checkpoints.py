@@ -15,7 +15,7 @@ from course_utils.core import files
 
 WRITER = """
 import sys, torch
-from course_utils import checkpoints
+from course_utils.chapters.data_parallelism import checkpoints
 for step in range(10**6):
     checkpoints.save(sys.argv[1], {"step": step, "x": torch.full((400_000,), float(step))})
     print(step, flush=True)

@@ -1,4 +1,4 @@
-"""Formats: every code of the small ones, every boundary, against ml_dtypes, numpy and torch."""
+"""The course's formats against their specifications, and formats of the reader's own."""
 
 import math
 import re
@@ -10,7 +10,6 @@ import torch
 
 from course_utils.chapters.floating_point_formats import formats
 from course_utils.chapters.floating_point_formats.formats import (
-    ALL,
     BF16,
     E2M1,
     E2M3,
@@ -19,175 +18,10 @@ from course_utils.chapters.floating_point_formats.formats import (
     E5M2,
     E8M0,
     FP16,
-    FP32,
-    FP64,
-    INT8,
     TF32,
     make,
-)  # fmt: skip
-from course_utils.chapters.floating_point_formats.quantizer import quantize
-
-ORACLES = {
-    FP16: np.float16,
-    BF16: ml_dtypes.bfloat16,
-    E4M3: ml_dtypes.float8_e4m3fn,
-    E5M2: ml_dtypes.float8_e5m2,
-    E2M3: ml_dtypes.float6_e2m3fn,
-    E3M2: ml_dtypes.float6_e3m2fn,
-    E2M1: ml_dtypes.float4_e2m1fn,
-    E8M0: ml_dtypes.float8_e8m0fnu,
-    INT8: np.int8,
-}
-SMALL = [f for f in ORACLES if f is not E8M0]
-named = {"ids": lambda value: getattr(value, "name", None)}
-
-
-def oracle_values(fmt):
-    """Every code's value as somebody else decodes it."""
-    codes = np.arange(2**fmt.k, dtype=np.uint16 if fmt.k == 16 else np.uint8)
-    with np.errstate(invalid="ignore"):
-        return codes.view(ORACLES[fmt]).astype(np.float64)
-
-
-def finite_codes(fmt):
-    """The finite values in order, each with its code; of two zeros, the positive one."""
-    values = oracle_values(fmt)
-    codes = np.flatnonzero(np.isfinite(values) & ~((values == 0) & np.signbit(values)))
-    order = np.argsort(values[codes], kind="stable")
-    return values[codes][order], codes[order]
-
-
-def boundaries(fmt):
-    """Between all neighbours: the middle, and one float64 to each side of it."""
-    values, _ = finite_codes(fmt)
-    middle = (values[:-1] + values[1:]) / 2
-    around = [np.nextafter(middle, -np.inf), middle, np.nextafter(middle, np.inf)]
-    return np.concatenate([values, *around])
-
-
-def nearest_even(fmt, x):
-    """Rounding by search: of the two neighbours the nearer, of two equally near the even code."""
-    values, codes = finite_codes(fmt)
-    above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
-    low, high = values[above - 1], values[above]
-    to_low, to_high = x - low, high - x
-    even_low = codes[above - 1] % 2 == 0
-    return np.where((to_low < to_high) | ((to_low == to_high) & even_low), low, high)
-
-
-@pytest.mark.parametrize("fmt", ORACLES, **named)
-def test_every_code_decodes_as_the_oracle_does(fmt):
-    np.testing.assert_array_equal(fmt.decode(np.arange(2**fmt.k)), oracle_values(fmt))
-
-
-@pytest.mark.parametrize("fmt", ORACLES, **named)
-def test_every_value_encodes_to_its_code_again(fmt):
-    values = oracle_values(fmt)
-    codes = np.flatnonzero(~np.isnan(values))
-    np.testing.assert_array_equal(fmt.encode(values[codes]), codes)
-
-
-@pytest.mark.parametrize(
-    "fmt, view, shift", [(TF32, np.float32, 13), (FP32, np.float32, 0)], **named
 )
-def test_codes_of_the_wide_formats_are_those_of_float32(fmt, view, shift):
-    codes = np.random.default_rng(0).integers(0, 2**fmt.k, 1_000_000)
-    with np.errstate(invalid="ignore"):
-        want = (codes << shift).astype(np.uint32).view(view).astype(np.float64)
-    np.testing.assert_array_equal(fmt.decode(codes), want)
-    known = ~np.isnan(want)
-    np.testing.assert_array_equal(fmt.encode(want[known]), codes[known])
-
-
-def test_codes_of_fp64_are_those_of_float64():
-    codes = np.random.default_rng(0).integers(0, 2**64, 100_000, dtype=np.uint64)
-    values = codes.view(np.float64)
-    np.testing.assert_array_equal(FP64.decode(codes), values)
-    np.testing.assert_array_equal(FP64.encode(values[~np.isnan(values)]), codes[~np.isnan(values)])
-
-
-@pytest.mark.parametrize("fmt", SMALL, **named)
-def test_rounding_is_right_at_every_boundary(fmt):
-    x = boundaries(fmt)
-    got = fmt.round(x, overflow="saturate")
-    np.testing.assert_array_equal(got, nearest_even(fmt, x))
-
-
-@pytest.mark.parametrize("fmt", SMALL, **named)
-@pytest.mark.parametrize(
-    "rounding, side", [("toward_zero", None), ("down", "low"), ("up", "high")], ids=str
-)
-def test_directed_rounding_gives_the_neighbour_on_its_side(fmt, rounding, side):
-    x = boundaries(fmt)
-    values, _ = finite_codes(fmt)
-    low = values[np.searchsorted(values, x, side="right") - 1]
-    high = values[np.minimum(np.searchsorted(values, x), len(values) - 1)]
-    want = {"low": low, "high": high}.get(side, np.where(x < 0, high, low))
-    np.testing.assert_array_equal(fmt.round(x, rounding, overflow="saturate"), want)
-
-
-@pytest.mark.parametrize("fmt", [FP16, BF16, TF32, FP32, E5M2, E4M3], **named)
-def test_overflow_begins_half_an_ulp_above_the_largest_value(fmt):
-    half = fmt.ulp(fmt.max) / 2
-    largest_code_is_even = fmt.encode(fmt.max) % 2 == 0
-    beyond = math.inf if fmt.has_infinity else math.nan
-    under, at, over = (fmt.max + h for h in (half * 0.999, half, half * 1.001))
-    assert fmt.round(under) == fmt.max
-    np.testing.assert_equal(fmt.round(at), fmt.max if largest_code_is_even else beyond)
-    np.testing.assert_equal(fmt.round(over), beyond)
-    np.testing.assert_equal(fmt.round(-over), -beyond)
-    for value in (over, math.inf, 1e300):
-        assert fmt.round(value, overflow="saturate") == fmt.max
-        assert fmt.round(-value, overflow="saturate") == -fmt.max
-
-
-def test_float64_is_rounded_once():
-    tricky = 1 + 2**-11 + 2**-40
-    assert FP16.round(tricky) == 1 + 2**-10
-    assert float(torch.tensor(tricky, dtype=torch.float64).half()) == 1.0  # twice, in torch
-    assert float(np.float64(tricky).astype(np.float16)) == 1 + 2**-10
-
-
-@pytest.mark.parametrize(
-    "fmt, dtype",
-    [
-        (FP16, torch.float16),
-        (BF16, torch.bfloat16),
-        (E5M2, torch.float8_e5m2),
-        (E4M3, torch.float8_e4m3fn),
-    ],
-    **named,
-)
-def test_float32_rounds_as_torchs_own_dtypes_do(fmt, dtype):
-    patterns = np.random.default_rng(1).integers(0, 2**32, 1_000_000, dtype=np.uint32)
-    x = patterns.view(np.float32)
-    ours = fmt.round(x)
-    theirs = torch.from_numpy(x).to(dtype).double().numpy()
-    same = np.ones_like(x, dtype=bool)
-    if dtype is torch.float8_e4m3fn and _release() >= (2, 13):
-        same = np.abs(x) < 464  # from 2.13 on torch saturates where IEEE's rule gives NaN
-        big = ~same & ~np.isnan(x)
-        np.testing.assert_array_equal(theirs[big], fmt.round(x[big], overflow="saturate"))
-    np.testing.assert_array_equal(ours[same], theirs[same])
-
-
-def _release():
-    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-
-
-@pytest.mark.parametrize("fmt", [f for f in ALL if f.has_nan], **named)
-def test_nan_has_one_code_and_no_sign(fmt):
-    payloads = np.array([np.nan, -np.nan, np.uint64(0x7FF0000000000001).view(np.float64)])
-    assert len(set(fmt.encode(payloads).tolist())) == 1
-    assert math.isnan(fmt.decode(fmt.encode(math.nan)))
-
-
-@pytest.mark.parametrize("fmt", [f for f in ALL if f.info.has_nz], **named)
-def test_zero_keeps_its_sign_and_so_does_what_vanishes(fmt):
-    assert math.copysign(1, fmt.round(-0.0)) == -1
-    assert fmt.encode(-0.0) == 2 ** (fmt.k - 1)
-    if fmt is not FP64:
-        assert math.copysign(1, fmt.round(-fmt.min_subnormal / 4)) == -1
+from tests.chapters.floating_point_formats.oracles import named, oracle_values
 
 
 def test_the_scale_format_has_no_zero_no_sign_and_no_invalid_codes():
@@ -221,143 +55,10 @@ def test_ranges_are_those_of_the_specifications(fmt, largest, min_normal, min_su
     assert (fmt.max, fmt.min_normal, fmt.min_subnormal) == (largest, min_normal, min_subnormal)
 
 
-@pytest.mark.parametrize("fmt", SMALL, **named)
-def test_neighbours_and_spacing_are_those_of_the_sorted_values(fmt):
-    values, _ = finite_codes(fmt)
-    np.testing.assert_array_equal(fmt.next_up(values[:-1]), values[1:])
-    np.testing.assert_array_equal(fmt.next_down(values[1:]), values[:-1])
-    np.testing.assert_array_equal(fmt.spacing(values[:-1]), np.diff(values))
-    assert fmt.next_up(values[-1]) == math.inf and fmt.next_down(values[0]) == -math.inf
-    np.testing.assert_array_equal(fmt.values(), values)
-
-
-@pytest.mark.parametrize("fmt, dtype", [(FP32, np.float32), (FP64, np.float64), (FP16, np.float16)])
-def test_ulp_is_numpys_spacing(fmt, dtype):
-    bits = {2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
-    x = np.random.default_rng(2).integers(0, 2**15, 1000).astype(bits).view(dtype)
-    x = np.concatenate([x, np.array([1, 1.5, 3, 1000], dtype)])
-    x = x[np.isfinite(x)]
-    np.testing.assert_array_equal(fmt.ulp(x), np.spacing(np.abs(x)).astype(np.float64))
-
-
-def test_ulp_of_nan_and_infinity():
-    assert math.isnan(FP16.ulp(math.nan)) and FP16.ulp(-math.inf) == math.inf
-
-
-@pytest.mark.parametrize(
-    "fmt, value, fields",
-    [
-        (FP16, 1.5, ("0", "01111", "1000000000")),
-        (BF16, -2.0, ("1", "10000000", "0000000")),
-        (TF32, 1.0, ("0", "01111111", "0000000000")),
-        (E8M0, 4.0, ("", "10000001", "")),
-        (INT8, -1.0, ("1", "", "1111111")),
-    ],
-    **named,
-)
-def test_fields_are_sign_exponent_significand(fmt, value, fields):
-    assert tuple(fmt.bits(value)) == fields
-    assert len("".join(fields)) == fmt.k
-
-
-def test_kinds_and_shapes_are_kept():
-    assert isinstance(FP16.round(1), float) and isinstance(FP16.encode(1.0), int)
-    array = np.ones((2, 1, 3))
-    assert FP16.round(array).shape == (2, 1, 3) and FP16.encode(array).dtype == np.uint64
-    tensor = torch.ones(2, 3, dtype=torch.bfloat16, requires_grad=True)
-    assert FP16.round(tensor).shape == (2, 3) and FP16.encode(tensor).dtype == torch.int64
-    assert FP16.decode(FP16.encode(tensor)).dtype == torch.float64
-
-
 def test_a_format_of_ones_own_is_ieee_like():
     np.testing.assert_array_equal(make(16, 11).decode(np.arange(2**16)), oracle_values(FP16))
     np.testing.assert_array_equal(make(8, 3).decode(np.arange(256)), oracle_values(E5M2))
     assert make(6, 3, bias=5).max == make(6, 3, bias=3).max / 4
-
-
-def test_stochastic_rounding_is_right_on_average_and_seeded():
-    x = np.full(100_000, 1.3)
-    rounded = E2M1.round(x, "stochastic", seed=0)
-    assert set(rounded) == {1.0, 1.5}
-    assert abs(rounded.mean() - 1.3) < 0.003
-    np.testing.assert_array_equal(rounded, E2M1.round(x, "stochastic", seed=0))
-    np.testing.assert_array_equal(E2M1.round(np.array([1.5, 6.0]), "stochastic"), [1.5, 6.0])
-
-
-@pytest.mark.parametrize(
-    "call, error, says",
-    [
-        (lambda: FP16.round("1.5"), TypeError, "real numbers are wanted, not str '1.5'"),
-        (lambda: FP16.round([1.5]), TypeError, "a number, a numpy array or a torch tensor"),
-        (lambda: FP16.round(np.ones((2, 0))), ValueError, "the shape given is (2, 0)"),
-        (lambda: FP16.round(torch.ones(0)), ValueError, "at least one number is wanted"),
-        (lambda: FP16.round(torch.float16), TypeError, "real numbers are wanted"),
-        (lambda: FP16.round(None), TypeError, "real numbers are wanted"),
-        (lambda: FP16.round(1j), TypeError, "real numbers are wanted"),
-        (lambda: FP16.round(torch.ones(2) > 0), TypeError, "not a tensor of torch.bool"),
-        (lambda: FP16.decode(65536), ValueError, "FP16 has codes 0 to 65535; 65536 is none"),
-        (lambda: E2M1.decode(np.array([3, -1])), ValueError, "codes 0 to 15; -1 is none"),
-        (lambda: FP16.decode(1.0), TypeError, "integer codes are wanted"),
-        (lambda: FP16.round(1.0, "sideways"), ValueError, "rounding is one of nearest_even"),
-        (lambda: FP16.round(1.0, overflow="wrap"), ValueError, "overflow is one of saturate"),
-        (lambda: E2M1.round(math.nan), ValueError, "FP4 E2M1 has no NaN"),
-        (lambda: E2M1.round(100.0), ValueError, "largest value is 6: say overflow='saturate'"),
-        (lambda: FP32.values(), ValueError, "too many to list"),
-        (lambda: make(2, 2), ValueError, "k is a whole number of bits from 3 to 32"),
-        (lambda: make(8, 8), ValueError, "precision is from 2 to 7 bits for k = 8"),
-        (lambda: make(8, 4, bias=1000), ValueError, "bias is within 60 of 7"),
-        (lambda: quantize(torch.ones(2).half(), E4M3), TypeError, "wants float32 or float64"),
-        (lambda: quantize(torch.ones(2), E8M0), ValueError, "holds scales, not values"),
-        (lambda: quantize(torch.ones(2), E4M3, "wrap"), ValueError, "overflow is one of"),
-    ],
-)
-def test_bad_input_gets_a_clear_error(call, error, says):
-    with pytest.raises(error, match=re.escape(says)):
-        call()
-
-
-def test_the_largest_value_of_a_format_without_infinity_admits_what_rounds_to_it():
-    assert E2M1.round(6.9) == 6.0
-    with pytest.raises(ValueError):
-        E2M1.round(7.0)
-
-
-def random_float32(count=1_000_000):
-    patterns = np.random.default_rng(3).integers(0, 2**32, count, dtype=np.uint32)
-    x = patterns.view(np.float32)
-    return x[~np.isnan(x)]
-
-
-def same_bits(got, want):
-    np.testing.assert_array_equal(got, want)
-    zero = want == 0
-    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
-
-
-@pytest.mark.parametrize("fmt", [f for f in ALL if f is not E8M0], **named)
-def test_the_quick_quantiser_is_bit_equal_to_gfloat(fmt):
-    x = np.append(random_float32(), np.array([np.inf, -np.inf, 0.0, -0.0], np.float32))
-    if fmt.k <= 16:
-        x = np.concatenate([x, boundaries(fmt).astype(np.float32)])
-    want = fmt.round(x, overflow="saturate")
-    largest = float(np.finfo(np.float32).max)  # FP64's is no float32
-    want = np.clip(want, -largest, largest)
-    same_bits(quantize(torch.from_numpy(x), fmt, "saturate").numpy(), want)
-    if fmt.has_infinity or fmt.has_nan:
-        same_bits(quantize(torch.from_numpy(x), fmt, "inf_or_nan").numpy(), fmt.round(x))
-
-
-@pytest.mark.parametrize("fmt", [BF16, FP16, E4M3, E2M1], **named)
-def test_the_quick_quantisers_stochastic_rounding_is_right_on_average(fmt):
-    torch.manual_seed(0)
-    x = torch.full((200_000,), 1 + fmt.ulp(1.0) * 0.3)
-    y = quantize(x, fmt, noise=torch.rand_like(x))
-    assert set(y.tolist()) == {1.0, 1 + fmt.ulp(1.0)}
-    assert abs((y.double().mean().item() - 1) / fmt.ulp(1.0) - 0.3) < 0.01
-
-
-def test_the_quick_quantiser_keeps_nan():
-    assert torch.isnan(quantize(torch.tensor([math.nan]), E2M1)).all()
 
 
 def test_torch_misstates_one_eps_which_is_why_the_course_computes_its_own():
@@ -367,3 +68,16 @@ def test_torch_misstates_one_eps_which_is_why_the_course_computes_its_own():
     if stated == above - 1:
         pytest.skip("this torch states it right")
     assert formats.E5M2.ulp(1.0) == above - 1 == 0.25
+
+
+@pytest.mark.parametrize(
+    "call, error, says",
+    [
+        (lambda: make(2, 2), ValueError, "k is a whole number of bits from 3 to 32"),
+        (lambda: make(8, 8), ValueError, "precision is from 2 to 7 bits for k = 8"),
+        (lambda: make(8, 4, bias=1000), ValueError, "bias is within 60 of 7"),
+    ],
+)
+def test_a_format_that_cant_be_is_refused_with_what_can(call, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        call()

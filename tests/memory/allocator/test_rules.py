@@ -191,7 +191,7 @@ def test_settings_are_read_as_torch_reads_them():
     assert found.garbage_collection_threshold == 0.5 and found.expandable_segments
     assert found.roundup_power2_divisions == (8,) * 7 + (2, 4, 2, 4) + (1,) * 5
     assert Settings.of_snapshot(found.recorded()) == found
-    assert Settings.of_snapshot(None) == Settings() == Settings.parse("")
+    assert Settings.of_snapshot({}) == Settings() == Settings.parse("")
 
 
 @pytest.mark.parametrize(

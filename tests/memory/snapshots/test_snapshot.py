@@ -202,12 +202,15 @@ def test_values_that_repeat_themselves_endlessly_are_never_spelled_out(tmp_path)
         endless = [endless, endless]
 
     def fill(content) -> None:
+        names = ("PYTORCH_CUDA_ALLOC_CONF", "max_split_size", "roundup_power2_divisions")
+        content["allocator_settings"] = dict.fromkeys(names, endless)
         content["segments"][0]["blocks"][0]["state"] = endless
         content["device_traces"][0][0] |= {"category": endless, "user_metadata": endless}
         content["device_traces"][0][1]["frames"][0]["name"] = endless
 
     snapshot = load(changed(some_work(), tmp_path / "endless.pickle", fill))
     assert snapshot.trace().event(0).category == ""
+    assert rewind(snapshot).events == len(snapshot.trace())
 
 
 WRONG = {

@@ -13,30 +13,20 @@ from course_utils.memory.snapshots import safe_pickle
 from course_utils.memory.snapshots.lives import BEFORE, history
 from course_utils.memory.snapshots.snapshot import SnapshotError, load
 from course_utils.memory.snapshots.stacks import Frame, path, who
-from course_utils.memory.views.allocation_table import AllocationTable
 from course_utils.memory.views.bands import GROUPS, bands, groups
 from course_utils.memory.views.comparison import compare, draw_comparison
-from course_utils.memory.views.peak_icicle import PeakIcicle
-from course_utils.memory.views.pictures import (
-    allocation_rows,
-    allocation_table,
-    draw_peak,
-    draw_segments,
-    draw_table,
-)
-from course_utils.memory.views.segments import MemoryMap
-from course_utils.memory.views.segments_map import SegmentsMap
-from course_utils.memory.views.timeline import draw_timeline
-from course_utils.memory.views.timeline_widget import MemoryTimeline
-from course_utils.memory.views.tree import never_freed, tree
+from course_utils.memory.views.peak_icicle import PeakIcicle, draw_peak, tree
+from course_utils.memory.views.segments_map import MemoryMap, SegmentsMap, draw_segments
+from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline
+from course_utils.memory.views.words import allocation_rows
 from tests.memory.snapshots.test_safe_pickle import damaged, small_snapshot
 from tests.memory.snapshots.test_snapshot import MIB, changed, real, some_work
 from tests.support.toy_allocator import ToyAllocator
 
 pytestmark = pytest.mark.without_torch
 
-DRAWINGS = (draw_timeline, draw_segments, draw_peak, draw_table)
-WIDGETS = (MemoryTimeline, SegmentsMap, PeakIcicle, AllocationTable)
+DRAWINGS = (draw_timeline, draw_segments, draw_peak)
+WIDGETS = (MemoryTimeline, SegmentsMap, PeakIcicle)
 
 
 def opened(toy: ToyAllocator, folder: Path, last: int | None = None):
@@ -181,7 +171,6 @@ def test_the_table_tells_the_largest_from_those_never_freed(tmp_path):
     assert allocation_rows(seen)[0]["lives"] == "from event 2 to event 4, 0.020 ms"
     (kept,) = allocation_rows(seen, "never freed")
     assert kept["who asked"] == "update, update.py:14" and "never freed" in kept["lives"]
-    assert "update, update.py:14" in allocation_table(seen, "never freed").data
     with pytest.raises(ValueError, match="largest or never freed, not 'oldest'"):
         allocation_rows(seen, "oldest")
 
@@ -191,7 +180,8 @@ def test_what_was_there_before_the_trace_is_no_leak_of_it(tmp_path):
     toy.alloc(50 * MIB, "main")
     toy.alloc(3 * MIB, "main", "update")
     seen = opened(toy, tmp_path, last=1)
-    assert len(never_freed(seen)) == 1 and seen.live.tolist() == [50 * MIB, 53 * MIB]
+    assert len(allocation_rows(seen, "never freed")) == 1
+    assert seen.live.tolist() == [50 * MIB, 53 * MIB]
     assert seen.bytes_of_sites(0) == {"main, main.py:10": 50 * MIB}
 
 
@@ -293,14 +283,10 @@ def test_the_timeline_zooms_and_says_whose_a_band_is(worked):
     )  # fmt: skip
 
 
-def test_the_icicle_and_the_table_answer_the_page(worked):
+def test_the_icicle_shows_the_moment_that_the_page_asks_for(worked):
     icicle = PeakIcicle(worked[1])
     at_peak = icicle.state["nodes"][0]["size"]
     assert asked(icicle, "go", 0)["nodes"][0]["size"] != at_peak
-    table = AllocationTable(worked[1])
-    assert asked(table, "list", "never freed")["which"] == "never freed"
-    assert len(asked(table, "count", 20, 2)["rows"]) == 20
-    assert "never freed" in asked(table, "pick", 3, 3)["picked"][0]
 
 
 def test_damaged_snapshots_that_are_read_can_be_viewed(tmp_path):

@@ -13,15 +13,14 @@ from tests.pages.conditions.lab import HOST, Lab, needs_browser
 from tests.support.toy_allocator import ToyAllocator
 
 VIEWS = {
-    "timeline": "memory_timeline.MemoryTimeline",
+    "timeline": "timeline.MemoryTimeline",
     "map": "segments_map.SegmentsMap",
     "peak": "peak_icicle.PeakIcicle",
-    "table": "allocation_table.AllocationTable",
 }
 
 
 def write_notebook(folder: Path) -> None:
-    """A notebook that shows the four views of a small snapshot, which lies beside it."""
+    """A notebook that shows the three views of a small snapshot, which lies beside it."""
     toy, choose, live = ToyAllocator(), random.Random(4), []
     toy.alloc(400 * 2**20, "main")
     for step in range(300):
@@ -34,7 +33,7 @@ def write_notebook(folder: Path) -> None:
     cells = [new_code_cell(begin, id="begin")]
     for cell, view in VIEWS.items():
         module, name = view.split(".")
-        code = f"from course_utils.widgets.{module} import {name}\n{name}(snapshot)"
+        code = f"from course_utils.memory.views.{module} import {name}\n{name}(snapshot)"
         cells.append(new_code_cell(code, id=cell))
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     nbformat.write(new_notebook(cells=cells, metadata=metadata), folder / "views.ipynb")
@@ -101,16 +100,4 @@ def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
     assert icicle.get_by_role("button", name="backward, backward.py").count() == 0
     icicle.get_by_role("button", name="beginning").click()
     says(icicle, "before the trace")
-
-    table = lab.show("table").locator(".allocation-table")
-    says(table, "from event 2, never freed")
-    photograph(lab, "table", table)
-    table.get_by_title("its call stack").nth(0).click()
-    says(table.locator(".picked"), "main, main.py:10")
-    table.get_by_label("which").select_option("never freed")
-    lab.page.wait_for_function(
-        "table => [...table.rows].slice(1).every(row => row.innerText.includes('never freed'))",
-        arg=table.locator("table").element_handle(),
-        timeout=20_000,
-    )
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}

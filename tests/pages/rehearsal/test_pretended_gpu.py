@@ -19,7 +19,7 @@ from course_utils.core import files
 RUN = """
 import sys
 from pathlib import Path
-from course_utils import notebooks
+from course_utils.cli import notebooks
 notebooks.EXECUTED = Path(sys.argv[2], "executed")
 print(*notebooks.record(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
 """
@@ -89,7 +89,7 @@ BROKEN = {
     "torch.ones(3, device=device()) + torch.ones(3)": "same device",
     "record('logging', {'a step': torch.cuda.no_such_call()})": "no_such_call",
     "torch.cuda.Event().elapsed_time(torch.cuda.Event())": "enable_timing",
-    "claim('a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
+    "claim('gpu-is-quick', 'a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
 }
 
 

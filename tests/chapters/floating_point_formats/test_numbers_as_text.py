@@ -1,0 +1,74 @@
+"""What is typed is read exactly, rounded once, and written out whole."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, FP16, make
+from course_utils.chapters.floating_point_formats.numbers_as_text import (
+    decimal,
+    fraction,
+    nearest,
+    parse,
+)
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("0.1", Fraction(1, 10)),
+        ("1/3", Fraction(1, 3)),
+        ("-3e-5", Fraction(-3, 100_000)),
+        ("0x1.8p3", Fraction(12)),
+        (" −2 ", Fraction(-2)),
+        ("1_000", Fraction(1000)),
+        ("inf", math.inf),
+        ("-Infinity", -math.inf),
+    ],
+)
+def test_what_is_typed_is_read_exactly(text, number):
+    assert parse(text) == number
+
+
+def test_nan_and_negative_zero_are_read():
+    assert math.isnan(parse("nan"))
+    assert math.copysign(1, parse("-0")) == -1 and math.copysign(1, parse("-0x0p0")) == -1
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("", "type a number such as"),
+        ("abc", "'abc' is no number"),
+        ("1/0", "'1/0' is no number"),
+        ("0x", "'0x' is no number"),
+        ("1e999999999", "exponents go from -400 to 400"),
+        ("9" * 500, "at most 120 characters"),
+        ("__import__('os')", "is no number"),
+    ],
+)
+def test_what_is_no_number_gets_a_sentence(text, says):
+    with pytest.raises(ValueError, match=says.replace("(", r"\(")):
+        parse(text)
+
+
+@pytest.mark.parametrize("fmt", [FP16, BF16, E4M3, make(10, 5)], ids=lambda f: f.name)
+def test_a_fraction_is_rounded_once(fmt):
+    """Just beside the middle of two neighbours, closer than any float64."""
+    values = fmt.values()
+    draw = np.random.default_rng(0).integers(0, len(values) - 1, 200)
+    for low, high in zip(values[draw], values[draw + 1], strict=True):
+        middle = (Fraction(low) + Fraction(high)) / 2
+        hair = Fraction(1, 10**60)
+        assert nearest(fmt, middle - hair) == low
+        assert nearest(fmt, middle + hair) == high
+
+
+def test_decimals_and_fractions_are_exact_or_say_that_they_go_on():
+    assert decimal(Fraction(819, 8192)) == "0.0999755859375"
+    assert decimal(Fraction(1, 3)).endswith("…")
+    assert fraction(Fraction(819, 8192)) == "819/2^13"
+    assert fraction(Fraction(3, 2)) == "3/2"
+    assert fraction(Fraction(2**127)) == "1 · 2^127"

@@ -1,0 +1,13 @@
+"""The ruler of time draws what was measured, and says where numbers are from."""
+
+from course_utils.chapters.your_machine.time_ruler import draw_ruler
+from course_utils.core.evidence import published
+from course_utils.core.measurement import Measurement
+
+
+def test_a_ruler_leaves_out_what_wasnt_measured_and_says_where_numbers_are_from():
+    live = {"a read": Measurement((1e-9, 3e-9, 2e-9), 3, None, "host"), "a disk": None}
+    assert draw_ruler("A ruler", live).png == draw_ruler("A ruler", {"a read": 2e-9}).png
+    assert (
+        draw_ruler("A ruler", live, published("latencies")).png != draw_ruler("A ruler", live).png
+    )

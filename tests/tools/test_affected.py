@@ -1,0 +1,49 @@
+"""What a change can reach: the tests that `make test CHANGED=1` chooses."""
+
+import pytest
+
+from course_utils.core.files import ROOT
+from tools import affected
+
+FORMATS = "06_floating_point_formats"
+
+
+def test_a_changed_room_reaches_its_chapter_and_no_other():
+    reached = affected.reached_by(["course_utils/chapters/floating_point_formats/quantizer.py"])
+    pages = [path for path in reached if path.startswith("notebooks/")]
+    assert pages == [f"notebooks/{FORMATS}.ipynb", f"notebooks/solutions/{FORMATS}.ipynb"]
+    assert "tests/pages/test_answers.py" in reached and "tests/ranks/test_session.py" not in reached
+
+
+@pytest.mark.parametrize(
+    "changed, reached",
+    [
+        ("course_utils/workloads/gpt.py", "notebooks/07_mixed_precision.ipynb"),
+        ("course_utils/ranks/engine/magic.py", "notebooks/11_collectives.ipynb"),
+        ("course_utils/ranks/session.py", "tests/ranks/test_session.py"),
+        ("course_utils/memory/views/segments_map.js", "notebooks/09_memory_snapshots.ipynb"),
+        ("course_utils/chapters/collectives/exercises.py", "notebooks/11_collectives.ipynb"),
+        ("tests/chapters/collectives/wrong_answers.py", "tests/pages/test_answers.py"),
+        ("notebooks/02_async_execution.ipynb", "tests/pages/conditions/test_conditions.py"),
+        ("README.md", "tests/install/test_install.py"),
+        ("tools/new/templates/page.txt", "tests/tools/test_new.py"),
+    ],
+)
+def test_what_uses_a_file_in_whatever_way_is_reached(changed, reached):
+    assert reached in affected.reached_by([changed])
+
+
+def test_another_chapters_checker_is_not_run():
+    reached = affected.reached_by(["course_utils/chapters/collectives/exercises.py"])
+    assert f"notebooks/{FORMATS}.ipynb" not in reached
+
+
+@pytest.mark.parametrize("path", ["requirements.txt", "data/published.json", "tests/conftest.py"])
+def test_pins_data_and_fixtures_reach_everything(path):
+    assert affected.reached_by([path]) is None
+
+
+def test_every_room_is_reached_by_some_test_or_chapter():
+    rooms = [p.relative_to(ROOT).as_posix() for p in (ROOT / "course_utils").rglob("*.py")]
+    lonely = [room for room in rooms if "__" not in room and affected.reached_by([room]) == []]
+    assert lonely == []

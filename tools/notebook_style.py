@@ -1,0 +1,99 @@
+"""The style of the code on the pages: ruff's, by the rules in notebooks/ruff.toml.
+
+`python -m tools.notebook_style` says what is wrong in any notebook that isn't a FIRST_EDITION;
+`… --format 03` formats the cells of a chapter and of its solutions, then says what is left.
+
+Ruff skips a cell under a magic that it doesn't know, and takes the names made there for undefined
+elsewhere. So it is given `%%ranks` as `%%debug`, which is as long, which it knows, and which no
+cell of a page begins with: a page runs unattended.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+RULES = NOTEBOOKS / "ruff.toml"
+FIRST_EDITIONS = (  # written before there were rules; each goes from here when it keeps them
+    "01_your_machine",
+    "02_async_execution",
+    "06_floating_point_formats",
+    "07_mixed_precision",
+    "09_memory_snapshots",
+    "11_collectives",
+    "12_data_parallelism",
+)
+
+
+def notebooks(name: str = "") -> list[Path]:
+    """The pages and the solutions whose file name begins so (`03`), without Jupyter's copies."""
+    return [
+        p for part in ("", "solutions/") for p in sorted(NOTEBOOKS.glob(f"{part}{name}*.ipynb"))
+    ]
+
+
+def is_first_edition(path: Path) -> bool:
+    """Whether a page needn't keep the rules yet; solutions always do."""
+    return path.parent == NOTEBOOKS and path.stem in FIRST_EDITIONS
+
+
+def problems(path: Path) -> str:
+    """What ruff has against a notebook's code: broken rules, then a diff of its format; or ""."""
+    text = path.read_text(encoding="utf-8")
+    rules = _ruff(path, text, "check", "--output-format", "concise")
+    layout = _ruff(path, text, "format", "--diff")
+    said = [rules.stdout, rules.stderr, layout.stdout, layout.stderr]
+    return "".join(said).replace("%%debug", "%%ranks")
+
+
+def format_cells(path: Path) -> None:
+    """Formats the code; all else stays, byte for byte. What ruff can't read stays as it was."""
+    text = path.read_text(encoding="utf-8")
+    done = _ruff(path, text, "format")
+    formatted = _with_cells_under("ranks", "debug", done.stdout)
+    if done.returncode == 0 and formatted != text:
+        path.write_text(formatted, encoding="utf-8")
+
+
+def _with_cells_under(magic: str, other: str, text: str) -> str:
+    """A stored notebook in which the cells that begin with another magic begin with this one."""
+    return re.sub(rf'("source": \[\s*"%%){other}\b', rf"\g<1>{magic}", text)
+
+
+def _ruff(path: Path, text: str, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a command of ruff says to the text of a notebook; status 2: it can't read the text."""
+    how = ["--quiet", "--config", str(RULES), "--stdin-filename", str(path)]
+    return subprocess.run(
+        [sys.executable, "-m", "ruff", command, *how, *options, "-"],
+        cwd=ROOT,
+        input=_with_cells_under("debug", "ranks", text),
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Prints every problem; the exit status is 0 where there is none, 2 for an unknown name."""
+    parser = argparse.ArgumentParser(prog="python -m tools.notebook_style")
+    parser.add_argument("names", nargs="*", help="such as 03; else all but the first editions")
+    parser.add_argument("--format", action="store_true", help="format the code first")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if not notebooks(name)]:
+        print(f"No notebook's name begins with {', '.join(unknown)}.")
+        return 2
+    chosen = [path for name in options.names for path in notebooks(name)] or [
+        path for path in notebooks() if not is_first_edition(path)
+    ]
+    if options.format:
+        for path in chosen:
+            format_cells(path)
+    found = [said for path in chosen if (said := problems(path))]
+    print("".join(found) or f"{len(chosen)} notebooks keep the rules of {RULES.name}.")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
