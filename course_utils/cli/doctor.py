@@ -156,8 +156,9 @@ def _recordings() -> Iterator[Finding]:
 
 def _start_loading_d2l() -> subprocess.Popen[str]:
     code = (
-        "from course_utils.workloads.d2l_guest import load_d2l; "
-        "import sys; sys.exit(load_d2l() is None)"
+        "from course_utils.workloads.d2l_guest import welcome; welcome()\n"
+        "try:\n    import d2l.torch\n"
+        "except ImportError as missing:\n    print(missing); raise SystemExit(1)"
     )
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONPATH": str(files.ROOT)}

@@ -10,8 +10,10 @@ from typing import IO
 from course_utils.core import evidence, files, recording, running
 from course_utils.core.machine import this_machine
 from course_utils.lesson import page
+from course_utils.workloads import d2l_guest
 
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
+PREPARE_RANKS = "COURSE_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 _locked: list[IO[str]] = []
 
@@ -19,6 +21,7 @@ _locked: list[IO[str]] = []
 def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     """Begins a chapter: seeds every generator, prints what this machine shows live.
 
+    From now on `from d2l import torch as d2l` works too, here and on ranks that start later.
     `times` says that the chapter times things, and so wants the machine for itself while the
     tests run several notebooks at once. Raises: LookupError for a chapter that doesn't exist.
     """
@@ -39,6 +42,8 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
         _locked.extend(wait_for_quiet(alone=times))
         if Path.cwd() == files.NOTEBOOKS:  # the page itself, not a copy or its solutions
             running.note("waited", seconds=time.perf_counter() - asked)
+    d2l_guest.welcome()
+    os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
     page.attach(name, files.chapter_path(name))
     print(this_machine())
     if evidence.recorded_machines(name):

@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import Any
 
 ROOMS = {
-    "RankError": "session",
-    "RanksError": "session",
-    "RanksInterrupted": "session",
-    "START": "session",
+    "RankError": "engine.report",
+    "RanksError": "engine.report",
+    "RanksInterrupted": "engine.report",
     "connect": "session",
     "pull": "session",
     "push": "session",
@@ -18,7 +17,6 @@ ROOMS = {
     "run": "session",
     "run_cell": "session",
     "start": "session",
-    "status": "session",
     "stop": "session",
     "warm_up": "session",
 }

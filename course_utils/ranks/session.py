@@ -8,6 +8,8 @@
 
 In a cell, `torch`, `dist`, `rank`, `world_size`, `local_rank` and `device` are there. The ranks and
 their variables stay until `restart`, `stop`, another number of ranks, or a fault that breaks them.
+`pull("x")` brings a variable here, a list by rank; `run(function)` calls a function of the notebook
+on every rank, and brings what it returns.
 """
 
 import atexit
@@ -20,25 +22,19 @@ from typing import Any
 
 from course_utils.ranks.engine import cell, place, report, script, wire
 from course_utils.ranks.engine.crew import Crew
-from course_utils.ranks.engine.forked import Forked
-from course_utils.ranks.engine.launched import Launched, Spawned
-from course_utils.ranks.engine.report import RankError, RanksError, RanksInterrupted
-from course_utils.ranks.engine.starters import Engine
+from course_utils.ranks.engine.report import RankError, RanksError
+from course_utils.ranks.engine.starters import Forked, Launched, Spawned, Starter
 
-__all__ = [
-    "RankError", "RanksError", "RanksInterrupted", "connect", "pull", "push", "restart", "run",
-    "run_cell", "start", "status", "stop", "warm_up",
-]  # fmt: skip
 START = "COURSE_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
 LIMIT_SECONDS = 30.0
 OWN_CELL = "\nIPython's % and ! don't work on ranks: put them into a cell of their own."
 GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say
 
 
-class _Now:
-    """What this notebook has: an engine, its ranks, and how they were asked for."""
+class _Session:
+    """What this notebook has: a starter, its ranks, and how they were asked for."""
 
-    engine: Engine | None = None
+    starter: Starter | None = None
     crew: Crew | None = None
     n: int | None = None
     device: str | None = None
@@ -49,12 +45,12 @@ class _Now:
     before: int | None = None  # how many ranks there were, where these replaced others
 
 
-_now = _Now()
+_session = _Session()
 
 
 def warm_up() -> None:
     """Starts the helper that imports torch, and returns at once; `%load_ext` calls it."""
-    _engine()
+    _starter()
 
 
 def start(
@@ -68,25 +64,26 @@ def start(
     """
     if n is not None and n < 1:
         raise ValueError(f"at least 1 rank, not {n}")
-    _now.limit_seconds = limit_seconds or _now.limit_seconds
+    _session.limit_seconds = limit_seconds or _session.limit_seconds
     if _fits(n, device):
         return
-    engine = _engine()
-    connected = type(engine) is Launched
-    if connected and _now.n and n not in (None, _now.n):
-        raise RanksError(f"The command starts {_now.n} ranks, not {n}; connect with another one.")
-    if (n or _now.n) is None and not connected:
+    starter = _starter()
+    connected = isinstance(starter, Launched)
+    known = _session.n
+    if connected and known and n not in (None, known):
+        raise RanksError(f"The command starts {known} ranks, not {n}; connect with another one.")
+    if (n or known) is None and not connected:
         raise RanksError("No ranks are running yet. Say how many: %%ranks 4, or ranks.start(4).")
     if device == "cuda" and not connected:
         _need_a_gpu()
-    before = len(_now.crew.lines) if _now.crew else None
-    if _now.crew:
-        _now.crew.dismiss()
-        _now.crew = None
-    wanted = device or _now.device
-    _now.crew = Crew(engine, n or _now.n, wanted)
-    _now.device, _now.before = wanted, before
-    _now.n, _now.done, _now.given = len(_now.crew.lines), [], set()
+    before = len(_session.crew.lines) if _session.crew else None
+    if _session.crew:
+        _session.crew.dismiss()
+        _session.crew = None
+    wanted = device or _session.device
+    _session.crew = Crew(starter, n or known, wanted)
+    _session.device, _session.before = wanted, before
+    _session.n, _session.done, _session.given = len(_session.crew.lines), [], set()
 
 
 def _need_a_gpu() -> None:
@@ -99,32 +96,33 @@ def _need_a_gpu() -> None:
 
 def _fits(n: int | None, device: str | None) -> bool:
     """Whether the ranks that run are those that are asked for."""
-    crew = _now.crew
+    crew = _session.crew
     if crew is None or crew.broken:
         return False
     if crew.lost:
         print("The ranks were gone. These are new ones, and their variables start afresh.")
         return False
-    return n in (None, len(crew.lines)) and device in (None, _now.device)
+    return n in (None, len(crew.lines)) and device in (None, _session.device)
 
 
-def _engine() -> Engine:
-    """The engine, started where there is none; a helper that was killed is replaced."""
+def _starter() -> Starter:
+    """Who starts ranks, made where there is none yet; a helper that was killed is replaced."""
     if os.name == "nt":
         raise RanksError("Ranks need Linux or macOS. On Windows, run the course in WSL.")
-    if isinstance(_now.engine, Forked) and not _now.engine.alive():
-        _end_engine()
-    if _now.engine is None:
+    if isinstance(_session.starter, Forked) and not _session.starter.alive():
+        _end_all()
+    if _session.starter is None:
         wanted = os.environ.get(START, "fork" if sys.platform == "linux" else "spawn")
-        _now.engine = Forked() if wanted == "fork" else Spawned()
-    return _now.engine
+        _session.starter = Forked() if wanted == "fork" else Spawned()
+    return _session.starter
 
 
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
     """Calls a function of the notebook on every rank; what each returns, in a list by rank.
 
-    The function may use `torch`, `dist`, `rank`, `world_size` and `device` as a cell may. Tensors
-    come back on the CPU. Raises: RankError where it fails on a rank.
+    Where it says `rank`, `world_size`, `local_rank` or `device`, those are the rank's. Its other
+    names are the notebook's, and those that the notebook hasn't are what `%%ranks` cells made.
+    Tensors come back on the CPU. Raises: RankError where it fails on a rank.
     """
     start()
     names = {function.__code__.co_filename} if hasattr(function, "__code__") else set()
@@ -137,7 +135,7 @@ def push(**values: Any) -> None:
     """Gives every rank a variable for each keyword."""
     start()
     _results({"do": "push"}, _packed(values))
-    _now.given |= set(values)
+    _session.given |= set(values)
 
 
 def _packed(values: Any) -> bytes:
@@ -148,10 +146,19 @@ def _packed(values: Any) -> bytes:
         raise RanksError(f"This can't be sent to the ranks: {error}") from None
 
 
-def pull(expression: str) -> list[Any]:
-    """The value of a variable, or of any expression, on every rank: a list by rank."""
+def pull(name: str) -> list[Any]:
+    """What a variable holds on every rank: a list by rank. `name` may be dotted ("model.depth").
+
+    Tensors come back on the CPU. Raises: RanksError for anything but a name, RankError where a
+    rank has no such variable.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise RanksError(
+            f"pull takes the name of a variable, not {name!r}. Let a %%ranks cell keep the value, "
+            "found = …, and pull('found'); or call a function there: ranks.run(function)."
+        )
     start()
-    return _results({"do": "pull", "expression": expression})
+    return _results({"do": "pull", "name": name})
 
 
 def run_cell(
@@ -172,8 +179,8 @@ def run_cell(
     Raises: RankError where it fails on a rank, or before anything runs where it isn't Python;
     RanksInterrupted; RanksError where the ranks can't be started.
     """
-    _now.cells += 1
-    filename = f"<ranks cell {_now.cells}>"
+    _session.cells += 1
+    filename = f"<ranks cell {_session.cells}>"
     place.remember(filename, source)
     try:
         compile(source, filename, "exec", dont_inherit=True)
@@ -185,7 +192,7 @@ def run_cell(
     unknown = set(only or []) - set(crew.lines)
     if unknown:
         raise RanksError(f"No rank {sorted(unknown)[0]}: there are 0 to {len(crew.lines) - 1}.")
-    limit = limit_seconds or _now.limit_seconds
+    limit = limit_seconds or _session.limit_seconds
     group = _group(init, debug, limit)
     if only:  # a group begins with all of its ranks
         crew.run({"do": "ready", **group}, limit_seconds=limit)
@@ -193,17 +200,16 @@ def run_cell(
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
-        if _now.before is None or "NameError" not in str(error):
+        if _session.before is None or "NameError" not in str(error):
             raise
-        new = (
-            f"\nThese ranks are new, {len(crew.lines)} instead of {_now.before}: earlier variables"
-        )
-        raise RankError(f"{error}{new} went with the old ones.") from None
-    _now.before = None
+        new = f"These ranks are new, {len(crew.lines)} instead of {_session.before}"
+        gone = "earlier variables went with the old ones."
+        raise RankError(f"{error}\n{new}: {gone}") from None
+    _session.before = None
     if save:
-        size, on_cpu = len(crew.lines), _now.device == "cpu"
-        script.save(Path(save), source, _now.done, size, init, on_cpu, _now.given)
-    _now.done.append(source)
+        size, on_cpu = len(crew.lines), _session.device == "cpu"
+        script.save(Path(save), source, _session.done, size, init, on_cpu, _session.given)
+    _session.done.append(source)
 
 
 def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) -> None:
@@ -214,56 +220,45 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
     Raises: RanksError where not all of the ranks dial in.
     """
     stop()
-    _now.engine = Launched(commands, host)
+    _session.starter = Launched(commands, host)
     start(device=device)
 
 
 def restart() -> None:
     """New ranks, as many as there were, with no variables."""
-    if _now.crew:
-        _now.crew.dismiss()
+    if _session.crew:
+        _session.crew.dismiss()
     start()
 
 
 def stop() -> None:
     """Ends the ranks and whoever started them."""
-    _end_engine()
-    _now.n, _now.device, _now.limit_seconds = None, None, LIMIT_SECONDS
-
-
-def status() -> str:
-    """How many ranks there are, where, and with which process ids."""
-    crew = _now.crew
-    if crew is None or crew.broken:
-        return "No ranks are running."
-    who = ", ".join(
-        f"{rank} on {h['host']} ({h['pid']})" for rank, h in sorted(crew.hellos.items())
-    )
-    return f"{len(crew.lines)} ranks: {who}"
+    _end_all()
+    _session.n, _session.device, _session.limit_seconds = None, None, LIMIT_SECONDS
 
 
 def _crew() -> Crew:
-    assert _now.crew is not None
-    return _now.crew
+    assert _session.crew is not None
+    return _session.crew
 
 
 def _group(init: bool = True, debug: bool = False, limit: float | None = None) -> wire.Message:
-    wait = (limit or _now.limit_seconds) + GRACE_SECONDS
+    wait = (limit or _session.limit_seconds) + GRACE_SECONDS
     return {"init": init, "debug": debug, "timeout": wait}
 
 
 def _results(order: wire.Message, payload: bytes = b"") -> list[Any]:
-    outcomes = _crew().run(order, payload, limit_seconds=_now.limit_seconds)
+    outcomes = _crew().run(order, payload, limit_seconds=_session.limit_seconds)
     found = [outcomes[rank].payload for rank in sorted(outcomes)]
     return [cell.unpack(content) if content else None for content in found]
 
 
-def _end_engine() -> None:
-    if _now.crew:
-        _now.crew.dismiss()
-    if _now.engine:
-        _now.engine.close()
-    _now.crew = _now.engine = None
+def _end_all() -> None:
+    if _session.crew:
+        _session.crew.dismiss()
+    if _session.starter:
+        _session.starter.close()
+    _session.crew = _session.starter = None
 
 
 atexit.register(stop)

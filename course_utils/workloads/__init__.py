@@ -9,7 +9,6 @@ ROOMS = {
     "answer_loss": "addition",
     "exact_match": "addition",
     "training_step": "addition",
-    "load_d2l": "d2l_guest",
     "GPT": "gpt",
     "GPTConfig": "gpt",
     "activation_bytes": "gpt_bytes",

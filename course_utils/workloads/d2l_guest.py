@@ -1,7 +1,15 @@
-"""Libraries that need care to load. d2l is a guest: used where the course compares with it."""
+"""d2l is a guest: after `welcome`, `from d2l import torch as d2l` works as its book writes it.
+
+torchvision's wheel, which d2l imports, is built for a CUDA torch: on a CPU build its two custom
+operators are missing, and its import fails on them. They are declared first, where they are
+missing. d2l's own use of old interfaces isn't ours to mend: its warnings are left out.
+"""
 
 import sys
 import warnings
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -12,30 +20,40 @@ HOW_TO_INSTALL = (
 _kept_alive: list[Any] = []
 
 
-def load_d2l() -> ModuleType | None:
-    """The module d2l.torch, which takes seconds to load; None, and one sentence, without it.
+def welcome() -> None:
+    """From now on d2l can be imported, which takes seconds; until somebody does, nothing happens.
 
-    torchvision's wheel is built for a CUDA torch: on a CPU build its two custom operators are
-    missing, and its import fails on them. They are declared first, where they are missing.
+    Where it isn't installed, or can't be loaded, its import raises an ImportError that says what
+    to do.
     """
-    already = sys.modules.get("d2l.torch")
-    if already is not None:
-        return already
-    _declare_torchvision_operators()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # d2l's own use of old interfaces isn't ours to mend
-            from d2l import torch as d2l
-    except Exception as problem:  # an extension built for another numpy or torch raises anything
-        print(HOW_TO_INSTALL if _absent("d2l") else f"{HOW_TO_INSTALL} ({problem})")
-        return None
-    return d2l
+    if not any(isinstance(finder, _Host) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Host())
 
 
-def _absent(package: str) -> bool:
-    from importlib.util import find_spec
+class _Host(MetaPathFinder):
+    """Finds d2l where it is, and runs it with what it needs."""
 
-    return find_spec(package) is None
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in ("d2l", "d2l.torch"):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            raise ModuleNotFoundError(HOW_TO_INSTALL, name=name)
+        run = spec.loader.exec_module
+
+        def run_quietly(module: ModuleType) -> None:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    _declare_torchvision_operators()
+                    run(module)
+            except Exception as problem:  # an extension for another numpy or torch raises anything
+                raise ImportError(f"{HOW_TO_INSTALL} ({problem})", name=name) from problem
+
+        spec.loader.exec_module = run_quietly  # type: ignore[method-assign]
+        return spec
 
 
 def _declare_torchvision_operators() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from course_utils.ranks.engine import flight, place, report, wire
 from course_utils.ranks.engine.group import choose_backend
-from course_utils.ranks.engine.printer import Teller
+from course_utils.ranks.engine.printer import Printer
 from course_utils.ranks.engine.report import Outcome
 from course_utils.ranks.engine.stall import HURRY_SECONDS, PATIENCE_SECONDS, Watch
 
@@ -287,20 +287,20 @@ def test_what_may_differ_between_ranks_is_no_disagreement():
     )
 
 
-def test_output_is_told_in_order_whoever_speaks_first(capsys):
-    teller = Teller([0, 1, 2])
-    teller.add(1, "stdout", "b\n")
-    teller.add(0, "stdout", "a")
+def test_output_is_printed_in_order_whoever_speaks_first(capsys):
+    printer = Printer([0, 1, 2])
+    printer.add(1, "stdout", "b\n")
+    printer.add(0, "stdout", "a")
     assert capsys.readouterr().out == ""
-    teller.add(0, "stdout", "a\nrest")
+    printer.add(0, "stdout", "a\nrest")
     assert capsys.readouterr().out == "[rank 0] aa\n"
-    teller.finish(1)
-    teller.add(2, "stderr", "10%\r100%\n")
-    teller.finish(0)
+    printer.finish(1)
+    printer.add(2, "stderr", "10%\r100%\n")
+    printer.finish(0)
     heard = capsys.readouterr()
     assert heard.out == "[rank 0] rest\n[rank 1] b\n"
     assert heard.err == "[rank 2] 100%\n"
-    teller.finish_all()
+    printer.finish_all()
     assert capsys.readouterr().out == ""
 
 

@@ -99,10 +99,27 @@ def test_functions_and_values_travel_both_ways(kernel):
         "ranks.start(2)\n"
         "found = ranks.run(scaled, torch.ones(3), by=2)\n"
         "ranks.push(big=torch.arange(3_000_000), name='z')\n"
-        "pulled = ranks.pull('big.sum().item() + rank')"
+        "pulled = ranks.pull('big.dtype'), ranks.pull('rank')"
     )
     assert kernel.run("found[1]").text == "{'y': tensor([5., 5., 5.]), 'rank': 1}"
-    assert kernel.run("pulled").text == "[4499998500000, 4499998500001]"
+    assert kernel.run("pulled").text == "([torch.int64, torch.int64], [0, 1])"
+
+
+def test_a_function_of_the_notebook_finds_what_the_ranks_have_and_its_own_names_first(kernel):
+    kernel.cell("kept = both = rank + 10\ndef double(x):\n    return 2 * x", "2")
+    kernel.run("both, rank = 'the notebook', 99\ndef look():\n    return double(kept), both, rank")
+    found = kernel.run("ranks.run(look)").text
+    assert found == "[(20, 'the notebook', 0), (22, 'the notebook', 1)]"
+    assert "name 'double' is not defined" in kernel.run("look()").error
+
+
+def test_a_name_is_pulled_and_code_is_refused_with_what_to_do_instead(kernel):
+    kernel.run("ranks.start(2)")
+    for code in ("double(3)", "rank + 1", "[rank]", "", "kept."):
+        error = kernel.run(f"ranks.pull({code!r})").error
+        assert f"pull takes the name of a variable, not {code!r}" in error
+        assert "ranks.run(function)" in error
+    assert "NameError: name 'nobodys' is not defined" in kernel.run("ranks.pull('nobodys')").error
 
 
 def test_a_failing_function_names_its_line_in_the_notebook(kernel):
@@ -189,10 +206,8 @@ def test_a_killed_kernel_leaves_nothing_behind(kernel):
 
 def test_a_killed_helper_takes_its_ranks_along_and_the_next_cell_has_a_new_one(kernel):
     assert works(kernel)
-    helper = kernel.run(
-        "from course_utils.ranks import session\nprint(session._now.engine.pid)"
-    ).text
-    os.kill(int(helper), signal.SIGKILL)
+    helper = kernel.cell("import os\nprint(os.getppid())", "--only 0").text
+    os.kill(int(helper.removeprefix("[rank 0] ")), signal.SIGKILL)
     assert kernel.seconds_until_gone(but=1) < CELL_SECONDS
     assert kernel.cell("1").text.startswith("The ranks were gone. These are new ones")
     assert works(kernel)

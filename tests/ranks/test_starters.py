@@ -13,10 +13,11 @@ import torch
 
 from course_utils import ranks
 from course_utils.core import files
-from course_utils.ranks.engine import script
+from course_utils.ranks.engine import script, wire
 from course_utils.ranks.engine.forker import GPU_DEVICES
-from course_utils.ranks.engine.launched import program_of
 from course_utils.ranks.engine.rank_program import NAMES, find_ids
+from course_utils.ranks.engine.starters import program_of
+from course_utils.ranks.session import START
 
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 SUM = "x = torch.ones(2) * rank\ndist.all_reduce(x)\nx.tolist(), world_size"
@@ -74,7 +75,7 @@ def test_srun_is_understood_as_a_stand_in_plays_it(capsys, tmp_path):
 
 
 def test_where_no_process_can_be_forked_new_ones_are_spawned(capsys, monkeypatch):
-    monkeypatch.setenv(ranks.START, "spawn")
+    monkeypatch.setenv(START, "spawn")
     ranks.start(2)
     sums(capsys, 2)
     ranks.run_cell("rank")
@@ -162,3 +163,13 @@ def test_a_forked_rank_has_what_optimizers_import_already():
 
     ranks.start(1, device="cpu")
     assert ranks.run(added)[0] < 10
+
+
+def test_what_ranks_are_to_call_first_is_called_and_its_failure_has_words(monkeypatch, capsys):
+    monkeypatch.setenv(wire.PREPARE, "faulthandler:disable")
+    ranks.run_cell("import faulthandler\nprint(faulthandler.is_enabled())", 1)
+    assert capsys.readouterr().out == "[rank 0] False\n"
+    monkeypatch.setenv(wire.PREPARE, "no_such_module:call")
+    ranks.restart()
+    with pytest.raises(ranks.RankError, match="No module named 'no_such_module'"):
+        ranks.run_cell("rank")

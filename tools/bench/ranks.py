@@ -52,9 +52,7 @@ def bench_ours(n: int, times: int) -> Row:
     found: Row = {"cold": median(cold, max(3, times // 10))}
     found["warm"] = median(lambda: ranks.run_cell(CELL), times)
     found["restart"] = median(restarted, max(3, times // 5))
-    found["MB a rank"] = statistics.median(
-        own_megabytes(pid) for pid in ranks.pull("__import__('os').getpid()")
-    )
+    found["MB a rank"] = statistics.median(own_megabytes(pid) for pid in ranks.run(os.getpid))
     ranks.stop()
     return found | {"left after kill -9": left_after_kill(OURS_ALONE.format(n=n))}
 

@@ -8,10 +8,10 @@ import math
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    import torch
+import torch
+import torch.distributed as dist
 
 HOLD_CYCLES = 40_000_000  # 20 ms and more, in which a hundred collectives are launched
 
@@ -27,13 +27,13 @@ class Net(Protocol):
     steps: int
     sent_bytes: int
 
-    def send(self, x: "torch.Tensor", to: int) -> None:
+    def send(self, x: torch.Tensor, to: int) -> None:
         """Gives `x` to a rank; returns when that rank takes it."""
 
-    def receive(self, into: "torch.Tensor", source: int) -> None:
+    def receive(self, into: torch.Tensor, source: int) -> None:
         """Waits for a tensor from a rank, and writes it over `into`."""
 
-    def exchange(self, x: "torch.Tensor", to: int, into: "torch.Tensor", source: int) -> None:
+    def exchange(self, x: torch.Tensor, to: int, into: torch.Tensor, source: int) -> None:
         """Sends and receives at once: one step."""
 
 
@@ -41,33 +41,30 @@ class Wires:
     """The net of a rank of torch.distributed."""
 
     def __init__(self) -> None:
-        import torch.distributed as dist
-
-        self._dist = dist
         self.rank, self.n = dist.get_rank(), dist.get_world_size()
         self.steps = self.sent_bytes = 0
 
-    def send(self, x: "torch.Tensor", to: int) -> None:
+    def send(self, x: torch.Tensor, to: int) -> None:
         self._count(x)
-        self._dist.send(x, to)
+        dist.send(x, to)
 
-    def receive(self, into: "torch.Tensor", source: int) -> None:
+    def receive(self, into: torch.Tensor, source: int) -> None:
         self.steps += 1
-        self._dist.recv(into, source)
+        dist.recv(into, source)
 
-    def exchange(self, x: "torch.Tensor", to: int, into: "torch.Tensor", source: int) -> None:
+    def exchange(self, x: torch.Tensor, to: int, into: torch.Tensor, source: int) -> None:
         self._count(x)
-        sending = self._dist.isend(x, to)
-        self._dist.recv(into, source)
+        sending = dist.isend(x, to)
+        dist.recv(into, source)
         if sending is not None:
             sending.wait()
 
-    def _count(self, x: "torch.Tensor") -> None:
+    def _count(self, x: torch.Tensor) -> None:
         self.steps += 1
         self.sent_bytes += x.nbytes
 
 
-def naive_all_reduce(x: "torch.Tensor", net: Net) -> None:
+def naive_all_reduce(x: torch.Tensor, net: Net) -> None:
     """Everyone sends `x` to rank 0, which adds and sends the sum back to everyone. In place."""
     others = range(1, net.n)
     if net.rank == 0:
@@ -82,7 +79,7 @@ def naive_all_reduce(x: "torch.Tensor", net: Net) -> None:
         net.receive(x, 0)
 
 
-def tree_all_reduce(x: "torch.Tensor", net: Net) -> None:
+def tree_all_reduce(x: torch.Tensor, net: Net) -> None:
     """Pairs add, then pairs of pairs; the sum goes back down the same (binomial) tree. In place."""
     distances = [2**k for k in range((net.n - 1).bit_length())]
     part = x.clone()
@@ -99,7 +96,7 @@ def tree_all_reduce(x: "torch.Tensor", net: Net) -> None:
             net.send(x, net.rank + distance)
 
 
-def ring_all_reduce(x: "torch.Tensor", net: Net) -> None:
+def ring_all_reduce(x: torch.Tensor, net: Net) -> None:
     """Each rank passes a chunk to its right, n−1 times to add it up and n−1 times to share it.
 
     In place; `x` is one-dimensional and contiguous, of any length.
@@ -134,9 +131,6 @@ def slowest_seconds(work: Callable[[], object], times: int = 7, warm_up: int = 1
     To be called by all ranks. All begin together, after a barrier, and `warm_up` calls come before
     the first that is timed.
     """
-    import torch
-    import torch.distributed as dist
-
     took = []
     for _ in range(warm_up + times):
         dist.barrier()
@@ -158,9 +152,6 @@ def gpu_seconds(
     With `queued` the GPU is kept busy before, so that no launch by Python is timed: right for
     collectives, and wrong for steps whose launches belong to them.
     """
-    import torch
-    import torch.distributed as dist
-
     for _ in range(warm_up):
         work()
     torch.cuda.synchronize()
@@ -180,7 +171,5 @@ def gpu_seconds(
 
 def backend_of(device: str) -> str:
     """The backend of this rank's group that moves tensors of a device: "gloo" or "nccl"."""
-    import torch.distributed as dist
-
     pairs = (pair.split(":") for pair in dist.get_backend_config().split(","))
     return dict(pairs)[device.partition(":")[0]]

@@ -8,10 +8,9 @@ import ctypes
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
 
 class Deadlock(Exception):
@@ -19,12 +18,12 @@ class Deadlock(Exception):
 
 
 class _Message:
-    def __init__(self, x: "torch.Tensor") -> None:
+    def __init__(self, x: torch.Tensor) -> None:
         self.x, self.taken = x.clone(), False
 
 
 class SimulatedNet:
-    """One rank's side of a simulated net; see `collectives.Net`.
+    """One rank's side of a simulated net; see `by_hand.Net`.
 
     `before_step(net)` is called before each step, for those who want to watch.
     """
@@ -34,16 +33,16 @@ class SimulatedNet:
         self.steps = self.sent_bytes = 0
         self._before_step = before_step
 
-    def send(self, x: "torch.Tensor", to: int) -> None:
+    def send(self, x: torch.Tensor, to: int) -> None:
         self._step()
         message = self._post(x, to)
         self._room.wait(self.rank, lambda: message.taken, f"to send to {to}")
 
-    def receive(self, into: "torch.Tensor", source: int) -> None:
+    def receive(self, into: torch.Tensor, source: int) -> None:
         self._step()
         self._take(into, source)
 
-    def exchange(self, x: "torch.Tensor", to: int, into: "torch.Tensor", source: int) -> None:
+    def exchange(self, x: torch.Tensor, to: int, into: torch.Tensor, source: int) -> None:
         self._step()
         message = self._post(x, to)
         self._take(into, source)
@@ -53,7 +52,7 @@ class SimulatedNet:
         self._before_step(self)
         self.steps += 1
 
-    def _post(self, x: "torch.Tensor", to: int) -> _Message:
+    def _post(self, x: torch.Tensor, to: int) -> _Message:
         self._check(to)
         message = _Message(x)
         self.sent_bytes += x.nbytes
@@ -62,7 +61,7 @@ class SimulatedNet:
             self._room.changed.notify_all()
         return message
 
-    def _take(self, into: "torch.Tensor", source: int) -> None:
+    def _take(self, into: torch.Tensor, source: int) -> None:
         self._check(source)
         queue = self._room.posted[source, self.rank]
         self._room.wait(self.rank, lambda: bool(queue), f"to receive from {source}")

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 from course_utils.chapters.collectives.by_hand import (
     ALL_REDUCES,
     Wires,
@@ -14,9 +17,6 @@ from course_utils.chapters.collectives.by_hand import (
 
 def count_all_reduce(way: str, numbers: int) -> dict[str, Any]:
     """An all_reduce by hand of `numbers` float32, each the rank's number: steps, bytes, sums."""
-    import torch
-    import torch.distributed as dist
-
     x, net = torch.full((numbers,), float(dist.get_rank())), Wires()
     ALL_REDUCES[way](x, net)
     return {"steps": net.steps, "sent": net.sent_bytes, "sum": x.unique().tolist()}
@@ -29,9 +29,6 @@ def time_all_reduces(
 
     A way is one of `ALL_REDUCES`, or anything else for the backend's own.
     """
-    import torch
-    import torch.distributed as dist
-
     found = {}
     for size in sizes:
         x, net = torch.ones(size // 4), Wires()
@@ -49,18 +46,12 @@ def time_on_gpus(n_bytes: int) -> float:
 
     Loops are the longer the less there is to move: a hundred calls, or as many as move 2 GiB.
     """
-    import torch
-    import torch.distributed as dist
-
     x = torch.zeros(n_bytes // 4, device="cuda")
     return gpu_seconds(lambda: dist.all_reduce(x), min(100, max(5, 2**31 // n_bytes)))
 
 
 def sum_by(way: str, numbers: int = 10_000) -> Any:
     """The sum over the ranks of normal random numbers, added in the order of that way."""
-    import torch
-    import torch.distributed as dist
-
     x = torch.randn(numbers, generator=torch.Generator().manual_seed(dist.get_rank()))
     ALL_REDUCES[way](x, Wires())
     return x
@@ -68,9 +59,6 @@ def sum_by(way: str, numbers: int = 10_000) -> Any:
 
 def right_answer(name: str, device: str) -> dict[str, Any]:
     """Whether one of `ANSWERS` gives the right answer on this device, and over which backend."""
-    import torch
-    import torch.distributed as dist
-
     n = dist.get_world_size()
     everyone = torch.arange(float(n * n), device=device).view(n, n)
     found, wanted = ANSWERS[name](everyone[dist.get_rank()].clone(), everyone)
@@ -78,30 +66,22 @@ def right_answer(name: str, device: str) -> dict[str, Any]:
 
 
 def _broadcast(mine: Any, everyone: Any) -> tuple[Any, Any]:
-    import torch.distributed as dist
-
     dist.broadcast(mine, 0)
     return mine, everyone[0]
 
 
 def _all_reduce(mine: Any, everyone: Any) -> tuple[Any, Any]:
-    import torch.distributed as dist
-
     dist.all_reduce(mine)
     return mine, everyone.sum(0)
 
 
 def _all_gather(mine: Any, everyone: Any) -> tuple[Any, Any]:
-    import torch.distributed as dist
-
     found = everyone.new_zeros(everyone.shape)
     dist.all_gather(list(found), mine)
     return found, everyone
 
 
 def _reduce_scatter(mine: Any, everyone: Any) -> tuple[Any, Any]:
-    import torch.distributed as dist
-
     found = mine.new_zeros(1)
     dist.reduce_scatter(found, list(mine.split(1)))
     rank = dist.get_rank()
@@ -109,8 +89,6 @@ def _reduce_scatter(mine: Any, everyone: Any) -> tuple[Any, Any]:
 
 
 def _all_to_all(mine: Any, everyone: Any) -> tuple[Any, Any]:
-    import torch.distributed as dist
-
     found = mine.new_zeros(mine.shape)
     dist.all_to_all_single(found, mine)
     return found, everyone[:, dist.get_rank()]

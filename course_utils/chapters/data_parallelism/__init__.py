@@ -3,10 +3,11 @@
 from course_utils.core.doors import door
 
 ROOMS = {
-    "Link": "links",
+    "CountedLink": "links",
     "SlowLink": "links",
     "apart": "links",
     "backward": "replicas",
+    "losses_by_exchange": "gradient_compression",
     "replica": "replicas",
     "statistics_from_sums": "replicas",
     "wrong_gradients": "replicas",

@@ -9,28 +9,31 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course_utils.chapters.data_parallelism.links import Link
+from course_utils.chapters.data_parallelism.links import CountedLink
 from course_utils.chapters.data_parallelism.replicas import backward, flat_gradients
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 SHARE = 100  # top-k sends one number in a hundred
 
 
-def exact(link: Link, x: Tensor, _rest: Tensor) -> Tensor:
+def exact(link: CountedLink, x: Tensor, _rest: Tensor) -> Tensor:
     """The sum over the ranks, in FP32."""
     link.all_reduce(x).wait()
     return x
 
 
-def in_bf16(link: Link, x: Tensor, _rest: Tensor) -> Tensor:
+def in_bf16(link: CountedLink, x: Tensor, _rest: Tensor) -> Tensor:
     """The sum, added up in BF16: half of the bytes."""
     half = x.bfloat16()
     link.all_reduce(half).wait()
     return half.float()
 
 
-def top_k(link: Link, x: Tensor, rest: Tensor) -> Tensor:
-    """The sum of each rank's largest 1%, with what was left over before; `rest` is what is now."""
+def top_k(link: CountedLink, x: Tensor, rest: Tensor) -> Tensor:
+    """The sum of each rank's largest 1%, by size, of `x` and what it has not sent before.
+
+    `rest` holds what a rank has not sent: it is added to `x`, and then what is left is kept there.
+    """
     x = x + rest
     places = x.abs().topk(len(x) // SHARE).indices
     values, everyones = link.all_gather(x[places]), link.all_gather(places.int())
@@ -38,8 +41,8 @@ def top_k(link: Link, x: Tensor, rest: Tensor) -> Tensor:
     return torch.zeros_like(x).index_add_(0, everyones.long(), values)
 
 
-def top_k_forgetful(link: Link, x: Tensor, rest: Tensor) -> Tensor:
-    """The same, and what isn't sent is lost."""
+def top_k_forgetful(link: CountedLink, x: Tensor, rest: Tensor) -> Tensor:
+    """As `top_k`, but what isn't sent is lost."""
     return top_k(link, x, rest.zero_())
 
 
@@ -53,7 +56,7 @@ EXCHANGES = {
 
 def losses_by_exchange(device: torch.device | str) -> dict[str, tuple[list[float], int]]:
     """Losses of 40 steps and the bytes that a rank hands over in one, by exchange."""
-    link = Link()
+    link = CountedLink()
     return {
         name: _losses(lambda x, rest, e=exchange: e(link, x, rest), link, device)  # type: ignore[misc]
         for name, exchange in EXCHANGES.items()
@@ -61,7 +64,7 @@ def losses_by_exchange(device: torch.device | str) -> dict[str, tuple[list[float
 
 
 def _losses(
-    exchange: Callable[[Tensor, Tensor], Tensor], link: Link, device: torch.device | str
+    exchange: Callable[[Tensor, Tensor], Tensor], link: CountedLink, device: torch.device | str
 ) -> tuple[list[float], int]:
     """Losses of 40 steps whose gradients are added up by `exchange`, and a step's bytes sent.
 

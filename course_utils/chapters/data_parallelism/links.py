@@ -9,13 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
 
 from course_utils.chapters.collectives.by_hand import Net, naive_all_reduce
 from course_utils.figures.timeline import Spans
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Work(Protocol):
@@ -25,7 +25,7 @@ class Work(Protocol):
         """Returns when the sum is there."""
 
 
-class Link:
+class CountedLink:
     """torch.distributed's all_reduce, not waited for; `messages` and `n_bytes` count the calls.
 
     `n_bytes` are those of the tensors that were handed over, whatever the algorithm sends of them.
@@ -38,31 +38,26 @@ class Link:
         """Counts from zero again."""
         self.messages = self.n_bytes = 0
 
-    def all_reduce(self, x: "torch.Tensor") -> Work:
+    def all_reduce(self, x: torch.Tensor) -> Work:
         """Begins to add up `x` over all ranks, in place."""
         self.messages += 1
         self.n_bytes += x.nbytes
         return self._begin(x)
 
-    def all_gather(self, x: "torch.Tensor") -> "torch.Tensor":
+    def all_gather(self, x: torch.Tensor) -> torch.Tensor:
         """The `x` of all ranks, one behind the other; counted as one message of this rank's."""
-        import torch
-        import torch.distributed as dist
-
         self.messages += 1
         self.n_bytes += x.nbytes
         parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, x)
         return torch.cat(parts)
 
-    def _begin(self, x: "torch.Tensor") -> Work:
-        import torch.distributed as dist
-
+    def _begin(self, x: torch.Tensor) -> Work:
         work: Work = dist.all_reduce(x, async_op=True)
         return work
 
 
-class SlowLink(Link):
+class SlowLink(CountedLink):
     """A link on which one message after the other takes α + β·bytes.
 
     A thread sleeps for that time and then adds up, so the caller's own thread can compute.
@@ -81,20 +76,16 @@ class SlowLink(Link):
 
     def watch(self, step: Callable[[], object]) -> None:
         """Runs a step, all ranks at once; its spans are "compute", "wait" and "all_reduce"."""
-        import torch.distributed as dist
-
         dist.barrier()
         self._watched = True
         with self._span("compute", f"rank {dist.get_rank()}"):
             step()
         self._watched = False
 
-    def _begin(self, x: "torch.Tensor") -> Work:
+    def _begin(self, x: torch.Tensor) -> Work:
         return _Task(self, self._thread.submit(self._carry, x))
 
-    def _carry(self, x: "torch.Tensor") -> None:
-        import torch.distributed as dist
-
+    def _carry(self, x: torch.Tensor) -> None:
         rank, n = dist.get_rank(), dist.get_world_size()
         with self._span("all_reduce", f"rank {rank}, link"):
             time.sleep(self.seconds(x.nbytes, n))
@@ -112,19 +103,17 @@ class _Task:
     future: "Future[None]"
 
     def wait(self) -> None:
-        import torch.distributed as dist
-
         with self.link._span("wait", f"rank {dist.get_rank()}"):
             self.future.result()
 
 
-def apart(x: "torch.Tensor", y: "torch.Tensor") -> float:
+def apart(x: torch.Tensor, y: torch.Tensor) -> float:
     """How far `x` is from `y`, relative to `y`: the norm of the difference over the norm."""
     return ((x - y).norm() / y.norm()).item()
 
 
 class PlayedLink:
-    """The same for a rank that a thread plays (`simulated_ranks`): it waits, and keeps `sizes`.
+    """Sums and broadcasts of a rank that a thread plays (`simulated_ranks`); each call waits.
 
     `sizes` are the bytes of each message, in order; `rank` and `n` say who this is.
     """
@@ -133,12 +122,12 @@ class PlayedLink:
         self.rank, self.n, self._net = net.rank, net.n, net
         self.sizes: list[int] = []
 
-    def all_reduce(self, x: "torch.Tensor") -> None:
+    def all_reduce(self, x: torch.Tensor) -> None:
         """Adds up `x` over all ranks, in place."""
         self.sizes.append(x.nbytes)
         naive_all_reduce(x.detach(), self._net)
 
-    def broadcast(self, x: "torch.Tensor", source: int) -> None:
+    def broadcast(self, x: torch.Tensor, source: int) -> None:
         """Gives every rank the `x` of one, in place."""
         self.sizes.append(x.nbytes)
         if self.rank != source:

@@ -11,18 +11,19 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils.chapters.collectives.by_hand import slowest_seconds
-from course_utils.chapters.data_parallelism.links import Link, SlowLink, apart
+from course_utils.chapters.data_parallelism.links import CountedLink, SlowLink, apart
 from course_utils.core.timing import synchronize
 from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 LINES = 32  # of a rank's batch
+Buckets = list[list[nn.Parameter]]
+FillBuckets = Callable[[nn.Module, int], Buckets]  # of up to so many bytes
 
 
 def replica(device: torch.device | str) -> GPT:
-    """A GPT of 52 parameters and 3.2 MB, the same on every rank."""
+    """A GPT of 52 tensors, 3.2 MB together, the same on every rank."""
     torch.manual_seed(0)
     return GPT(GPTConfig(len(ALPHABET), LINE, layers=4, heads=4, width=128)).to(device)
 
@@ -46,7 +47,7 @@ def _lines() -> Tensor:
 
 
 def count(
-    link: Link, ways: Mapping[str, tuple[nn.Module, object]], step: Callable[[str], object]
+    link: CountedLink, ways: Mapping[str, tuple[nn.Module, object]], step: Callable[[str], object]
 ) -> dict[str, tuple[int, int, Tensor]]:
     """Messages, bytes and the gradient of a step by each way."""
     found = {}
@@ -57,37 +58,38 @@ def count(
     return found
 
 
-def four_batches(link: Link, hooks: Any, accumulate: bool) -> tuple[int, int, Tensor]:
+def four_batches(link: CountedLink, hooks: Any) -> list[tuple[int, int, Tensor]]:
     """Messages, bytes and the gradient of a step of four batches, by a model with hooks.
 
-    `hooks` is the page's `Overlapped`; with `accumulate` only the fourth batch sends.
+    First where each batch sends, then where only the fourth does. `hooks` is the page's
+    `Overlapped`.
     """
-    link.reset()
-    hooks.model.zero_grad()
-    for batch in range(4):
-        hooks.sync = not accumulate or batch == 3
-        backward(hooks.model, batch)
-        if hooks.sync:
-            hooks.finish()
-    return link.messages, link.n_bytes, flat_gradients(hooks.model)
+    found = []
+    for accumulate in (False, True):
+        link.reset()
+        hooks.model.zero_grad()
+        for batch in range(4):
+            hooks.sync = not accumulate or batch == 3
+            backward(hooks.model, batch)
+            if hooks.sync:
+                hooks.finish()
+        found.append((link.messages, link.n_bytes, flat_gradients(hooks.model)))
+    return found
 
 
-def watched(
-    link: SlowLink, ways: Sequence[str], names: dict[str, Any], times: int = 9
-) -> list[Span]:
-    """The spans of a step by each way on a slow link, which is the page's `link` from then on.
+def watched(link: SlowLink, steps: Sequence[Callable[[], object]], times: int = 9) -> list[Span]:
+    """The spans of each step, whose messages go over `link`, one step after the other.
 
-    Of several steps the one whose time, on its slowest rank, is the median; the ways follow each
-    other, 10 ms apart, and time begins at 0. `names` has what the page defined: `step`, and the
-    `link` on which its functions send.
+    Of several runs of a step it is the one whose time, on its slowest rank, is the median. The
+    steps are 10 ms apart, and time begins at 0.
     """
-    names["link"] = link
     found, begin = [], 0.0
-    for way in ways:
-        names["step"](way)  # to warm up
-        steps = [_watched_once(link, partial(names["step"], way)) for _ in range(times)]
-        steps.sort(key=lambda step: step[2] - step[1])
-        spans, first, last = steps[times // 2]
+    for step in steps:
+        step()  # to warm up
+        runs = sorted(
+            (_watched_once(link, step) for _ in range(times)), key=lambda run: run[2] - run[1]
+        )
+        spans, first, last = runs[times // 2]
         shift = begin - first
         found += [replace(s, start=s.start + shift, end=s.end + shift) for s in spans]
         begin += last - first + 0.01
@@ -106,57 +108,63 @@ def _watched_once(link: SlowLink, step: Callable[[], object]) -> tuple[list[Span
     return spans, -ends[0].item(), ends[1].item()
 
 
-def sweep(
-    names: dict[str, Any], kibs: Sequence[int] = (512, 1024, 2048, 4096)
-) -> dict[tuple[str, int], float]:
-    """Seconds of a step by bucket size, sent after the backward pass or by hooks.
+def steps_by_size(
+    device: torch.device | str,
+    fill_buckets: FillBuckets,
+    bucketed: Callable[[nn.Module, Buckets], object],
+    overlapped: Callable[[nn.Module, Buckets], Any],
+    kibs: Sequence[int] = (512, 1024, 2048, 4096),
+) -> dict[tuple[str, int], Callable[[], None]]:
+    """Steps by the way and the KiB of a bucket: sent after the backward pass, or by hooks.
 
-    `names` has what the page defined: `plan`, `bucketed`, `Overlapped` and the `device`. The
-    models are kept there as well, so that only the first call makes them.
+    The three callables are the page's. Each step has a model of its own.
     """
-    if "swept" not in names:
-        names["swept"] = {
-            (way, kib): step for kib in kibs for way, step in _steps_of_size(names, kib).items()
-        }
-    return {key: slowest_seconds(step, 1, warm_up=0) for key, step in names["swept"].items()}
+    found: dict[tuple[str, int], Callable[[], None]] = {}
+    for kib in kibs:
+        late, early = replica(device), replica(device)
+        hooks = overlapped(early, fill_buckets(early, kib * 1024))
+        at_the_end = partial(bucketed, late, fill_buckets(late, kib * 1024))
+        found["sent afterwards", kib] = partial(_step, late, at_the_end)
+        found["sent by hooks", kib] = partial(_step, early, partial(_by_hooks, hooks))
+    return found
 
 
-def _steps_of_size(names: Mapping[str, Any], kib: int) -> dict[str, Callable[[], None]]:
-    late, early = replica(names["device"]), replica(names["device"])
-    buckets = names["plan"](late, kib * 1024)
-    hooks = names["Overlapped"](early, names["plan"](early, kib * 1024))
-
-    def afterwards() -> None:
-        late.zero_grad()
-        names["bucketed"](late, buckets)
-        synchronize()
-
-    def by_hooks() -> None:
-        early.zero_grad()
-        backward(early)
-        hooks.finish()
-        synchronize()
-
-    return {"sent afterwards": afterwards, "sent by hooks": by_hooks}
+def _step(model: nn.Module, make_gradients: Callable[[], object]) -> None:
+    model.zero_grad()
+    make_gradients()
+    synchronize()
 
 
-def step_without_last_layer(names: Mapping[str, Any]) -> None:
-    """A step by the page's hooks whose loss leaves out a layer: the page's error is what it's for.
-
-    `names` has what the page defined: `plan`, `Overlapped` and the `device`.
-    """
-    net = small_net().to(names["device"])
-    hooks = names["Overlapped"](net, names["plan"](net, 2**20))
-    net[0](_inputs(names["device"])).sum().backward()
+def _by_hooks(hooks: Any) -> None:
+    backward(hooks.model)
     hooks.finish()
 
 
-def ddp_messages(device: torch.device | str, accumulate: bool) -> tuple[int, int]:
+def step_without_last_layer(
+    device: torch.device | str,
+    fill_buckets: FillBuckets,
+    overlapped: Callable[[nn.Module, Buckets], Any],
+) -> None:
+    """A step by the page's hooks whose loss leaves out a layer: the page's error is what it's for.
+
+    Both callables are the page's.
+    """
+    net = small_net().to(device)
+    hooks = overlapped(net, fill_buckets(net, 2**20))
+    net[0](_inputs(device)).sum().backward()
+    hooks.finish()
+
+
+def ddp_messages(device: torch.device | str) -> list[tuple[int, int]]:
     """Messages and bytes of torch's DDP in a step of four batches, its first steps not counted.
 
-    With `accumulate`, three of the four are under `no_sync`.
+    First where each batch sends, then with three of the four under `no_sync`.
     """
-    link, model = Link(), DistributedDataParallel(replica(device), bucket_cap_mb=1)
+    return [_ddp_messages(device, accumulate) for accumulate in (False, True)]
+
+
+def _ddp_messages(device: torch.device | str, accumulate: bool) -> tuple[int, int]:
+    link, model = CountedLink(), DistributedDataParallel(replica(device), bucket_cap_mb=1)
     model.register_comm_hook(link, _through)
     for _ in range(2):  # DDP makes its buckets anew after the first step
         link.reset()
@@ -167,7 +175,7 @@ def ddp_messages(device: torch.device | str, accumulate: bool) -> tuple[int, int
     return link.messages, link.n_bytes
 
 
-def _through(link: Link, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+def _through(link: CountedLink, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
     work: Any = link.all_reduce(bucket.buffer().div_(dist.get_world_size()))
     return work.get_future().then(lambda done: done.value()[0])
 

@@ -13,7 +13,6 @@ from torch.nn.parallel import DistributedDataParallel
 from course_utils.chapters.data_parallelism.links import apart
 from course_utils.core import files
 from course_utils.workloads.addition import Addition, answer_loss
-from course_utils.workloads.d2l_guest import load_d2l
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.resnet import STAGES, Block
 
@@ -90,11 +89,9 @@ def split_by_d2l(batch: int, n: int) -> list[Tensor]:
 
     Where d2l isn't installed, torch's own (`nn.parallel.scatter`), which d2l calls.
     """
-    whole, devices = torch.arange(batch, device="cuda"), ["cuda:0"] * n
-    d2l = load_d2l()
-    parts: list[Tensor] = (
-        d2l.split_batch(whole, whole, devices)[0]
-        if d2l
-        else list(nn.parallel.scatter(whole, [torch.device(one) for one in devices]))
-    )
-    return parts
+    whole, devices = torch.arange(batch, device="cuda"), [torch.device("cuda:0")] * n
+    try:
+        from d2l import torch as d2l
+    except ImportError:
+        return list(nn.parallel.scatter(whole, devices))
+    return list(d2l.split_batch(whole, whole, devices)[0])

@@ -10,6 +10,7 @@ from course_utils.ranks.engine import place
 
 Namespace = dict[str, Any]
 Failure = dict[str, Any]
+RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
 BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "process group")
 
 
@@ -28,15 +29,14 @@ def run_cell(source: str, filename: str, names: Namespace) -> None:
 
 
 def call(payload: bytes, names: Namespace) -> bytes:
-    """Calls a function of the notebook with its arguments; its result, packed.
-
-    Names that the function uses and the notebook didn't have (`rank`, `dist`, …) are the rank's.
-    """
+    """Calls a function of the notebook with its arguments; its result, packed."""
     sources, function, args, kwargs = unpack(payload)
     for filename, source in sources.items():
         place.remember(filename, source)
-    for name, value in names.items():
-        getattr(function, "__globals__", {}).setdefault(name, value)
+    home = sys.modules.get(getattr(function, "__module__", None) or "")
+    known = getattr(function, "__globals__", {})
+    if known is not getattr(home, "__dict__", None):  # a module's function has all its names
+        known |= {k: v for k, v in names.items() if k in RANKS_OWN or k not in known}
     return pack(function(*args, **kwargs))
 
 

@@ -7,21 +7,21 @@ from contextlib import suppress
 
 from course_utils.ranks.engine import report, wire
 from course_utils.ranks.engine.report import Outcome, RanksError
-from course_utils.ranks.engine.starters import CONNECT_SECONDS, Engine
+from course_utils.ranks.engine.starters import CONNECT_SECONDS, Starter
 from course_utils.ranks.engine.turn import Turn
 
 processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time
 
 
 class Crew:
-    """`n` ranks that an engine started, with a line to each; broken once one of them is gone."""
+    """`n` ranks that a starter began, with a line to each; broken once one of them is gone."""
 
-    def __init__(self, engine: Engine, n: int | None, device: str | None) -> None:
-        self.engine, self.device = engine, device
+    def __init__(self, starter: Starter, n: int | None, device: str | None) -> None:
+        self.starter, self.device = starter, device
         self.lines: dict[int, wire.Line] = {}
         self.hellos: dict[int, wire.Message] = {}
         self.cells, self.key = 0, os.urandom(6).hex()
-        engine.start(n, dict(os.environ))
+        starter.start(n, dict(os.environ))
         try:
             self._welcome(n)
         except BaseException:
@@ -36,7 +36,7 @@ class Crew:
     @property
     def lost(self) -> bool:
         """Whether a rank died between two cells, or its helper."""
-        gone = not self.engine.alive() or any(line.ended for line in self.lines.values())
+        gone = not self.starter.alive() or any(line.ended for line in self.lines.values())
         return gone and not self.broken
 
     @property
@@ -50,7 +50,7 @@ class Crew:
         for line in self.lines.values():
             with suppress(OSError):
                 line.send({"do": "exit"})
-        self.engine.kill(self.local_pids)
+        self.starter.kill(self.local_pids)
         processes.difference_update(self.local_pids)
         for line in self.lines.values():
             line.close()
@@ -75,17 +75,17 @@ class Crew:
     def _welcome(self, n: int | None) -> None:
         end = time.monotonic() + CONNECT_SECONDS
         while n is None or len(self.lines) < n:
-            line = self.engine.listener.accept(0.2)
+            line = self.starter.listener.accept(0.2)
             if line is not None:
                 hello, _ = line.receive()
                 n = hello["world_size"]
                 self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
-            elif not self.engine.alive() or time.monotonic() > end:
+            elif not self.starter.alive() or time.monotonic() > end:
                 raise RanksError(self._missing(n))
-        here = self.engine.listener.address.split(":")[0]
+        here = self.starter.listener.address.split(":")[0]
         peer = self.lines[0].peer
         host = here if peer.startswith("127.") else peer
-        port, folder = self.hellos[0]["port"], self.engine.folder
+        port, folder = self.hellos[0]["port"], self.starter.folder
         told = {"folder": folder, "host": host, "port": port, "device": self.device}
         for line in self.lines.values():
             line.send(told)
@@ -93,4 +93,4 @@ class Crew:
 
     def _missing(self, n: int | None) -> str:
         here = f"only {report.names(self.lines)} of {n}" if self.lines else "none"
-        return f"The ranks didn't start: {here} reported.\n{self.engine.said()}".strip()
+        return f"The ranks didn't start: {here} reported.\n{self.starter.said()}".strip()

@@ -4,7 +4,6 @@ It runs no operator, starts no thread and never touches CUDA, so that its childr
 notebook goes, however it goes, the helper kills every process that came from it, and ends.
 """
 
-import ctypes
 import gc
 import os
 import shutil
@@ -14,18 +13,16 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from course_utils.ranks.engine import group, rank_program, wire
-from course_utils.ranks.engine.starters import kill_group
+from course_utils.ranks.engine import group, processes, rank_program, wire
 
 LAST_WORDS = 20_000  # bytes
 POLL_SECONDS = 0.25
 # What torch.optim and DDP import in each rank anyway, a second's work; it may ask about GPUs, after
 # which a child couldn't use them: so not where one is (NVIDIA's, WSL's, AMD's).
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of ranks become the helper's children
 
 
-class Nursery:
+class Forker:
     """The ranks that were forked: their pids, and the pipes in which their last words are."""
 
     def __init__(self, line: wire.Line, address: str, bell: int) -> None:
@@ -36,7 +33,7 @@ class Nursery:
     def serve(self) -> None:
         """Forks and kills as told, until the notebook is gone."""
         notebook = os.getppid()
-        self.line.send({"type": "ready", "pid": os.getpid(), "folder": self.folder})
+        self.line.send({"type": "ready", "folder": self.folder})
         try:
             while os.getppid() == notebook:
                 ready = wait([self.line.connection, self.bell], POLL_SECONDS)
@@ -75,7 +72,7 @@ class Nursery:
     def become(self, rank: int, order: wire.Message, pipe: tuple[int, int]) -> None:
         """The child's side: a rank in a session of its own, as the notebook's twin."""
         os.setsid()
-        rank_program.die_with_parent()
+        processes.die_with_parent()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.line.close()
@@ -109,27 +106,17 @@ class Nursery:
 
     def kill(self) -> None:
         """Ends every rank, all that they started, and all that those left behind."""
-        left = {*self.ranks, *my_children()}
+        left = {*self.ranks, *processes.children()}
         while left:
             for pid in left:
-                kill_group(pid)
+                processes.kill_group(pid)
             for pid in left:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, 0)
-            left = set(my_children())
+            left = set(processes.children())
         for _, reading in self.ranks.values():
             os.close(reading)
         self.ranks.clear()
-
-
-def my_children() -> list[int]:
-    """The pids of this process's children (Linux), dead ones too."""
-    me = os.getpid()
-    try:
-        found = Path(f"/proc/{me}/task/{me}/children").read_text()
-    except OSError:
-        return []
-    return [int(pid) for pid in found.split()]
 
 
 def read_all(reading: int) -> str:
@@ -151,8 +138,7 @@ def main() -> None:
         import torch._dynamo  # noqa: F401
 
     line = wire.dial(address)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    processes.adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -160,7 +146,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
     gc.collect()
     gc.freeze()
-    Nursery(line, address, reading).serve()
+    Forker(line, address, reading).serve()
 
 
 if __name__ == "__main__":

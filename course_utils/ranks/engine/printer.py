@@ -1,4 +1,4 @@
-"""Tells what the ranks print: rank by rank, in order, the first one live."""
+"""Prints what the ranks print: rank by rank, in order, the first one live."""
 
 import sys
 from collections import defaultdict
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 Piece = tuple[str, str]  # the stream's name and what was written to it
 
 
-class Teller:
+class Printer:
     """Prints each rank's output under its name once all ranks before it have finished."""
 
     def __init__(self, ranks: Iterable[int]) -> None:
@@ -20,24 +20,24 @@ class Teller:
         """A rank wrote something."""
         self._pieces[rank].append((stream, text))
         if self._waiting and rank == self._waiting[0]:
-            self._tell(rank)
+            self._print_new(rank)
 
     def finish(self, rank: int) -> None:
         """A rank will write nothing more in this cell."""
         self._finished.add(rank)
         while self._waiting and self._waiting[0] in self._finished:
             first = self._waiting.pop(0)
-            self._tell(first)
+            self._print_new(first)
             self._end_lines(first)
             if self._waiting:
-                self._tell(self._waiting[0])
+                self._print_new(self._waiting[0])
 
     def finish_all(self) -> None:
-        """Tells everything that is left."""
+        """Prints everything that is left."""
         for rank in list(self._waiting):
             self.finish(rank)
 
-    def _tell(self, rank: int) -> None:
+    def _print_new(self, rank: int) -> None:
         for stream, text in self._pieces.pop(rank, []):
             *lines, rest = (self._begun.pop(stream, "") + text).split("\n")
             self._print(rank, stream, lines)

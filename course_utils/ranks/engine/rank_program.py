@@ -1,6 +1,5 @@
 """What a rank runs: it dials the notebook and does what it is told, cell after cell."""
 
-import ctypes
 import faulthandler
 import os
 import queue
@@ -12,6 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from course_utils.ranks.engine import cell, flight, output, place, wire
@@ -34,7 +34,7 @@ class Rank:
         self.line, (self.rank, self.world_size, self.local_rank) = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
-        self.busy = False
+        self.busy, self.prepared = False, False
         self.budget, self.pipe = output.capture(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
@@ -113,6 +113,9 @@ class Rank:
         self.line.send(done, result or b"")
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
+        if not self.prepared:
+            self.prepared = True
+            _prepare()
         if self.group and "init" in order:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
@@ -130,7 +133,7 @@ class Rank:
         self.names |= cell.unpack(payload)
 
     def _pull(self, order: wire.Message, _payload: bytes) -> bytes:
-        return cell.pack(eval(order["expression"], self.names))
+        return cell.pack(eval(order["name"], self.names))
 
     def _listen(self) -> None:
         """Answers at once while the main thread works: where it is, and to stop."""
@@ -189,10 +192,11 @@ def end(pid: int) -> None:
     os._exit(1)
 
 
-def die_with_parent() -> None:
-    """The system kills this process when its parent ends (Linux; elsewhere ranks watch)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+def _prepare() -> None:
+    """Calls the function that PREPARE names, as "module:function"; it takes no arguments."""
+    module, _, function = os.environ.get(wire.PREPARE, "").partition(":")
+    if function:
+        getattr(import_module(module), function)()
 
 
 def _seed(rank: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course_utils.ranks.engine import report, wire
-from course_utils.ranks.engine.printer import Teller
+from course_utils.ranks.engine.printer import Printer
 from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
 from course_utils.ranks.engine.stall import Watch
 
@@ -33,7 +33,7 @@ class Turn:
     ) -> None:
         self.crew, self.id, self.limit = crew, order["id"], limit
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
-        self.teller, self.words = Teller(ranks), dict[int, str]()
+        self.printer, self.words = Printer(ranks), dict[int, str]()
         self.started = self.sampled = time.monotonic()
         self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
@@ -59,7 +59,7 @@ class Turn:
 
     def _listen(self, bell: int) -> None:
         lines = {self.crew.lines[r].connection: r for r in self.unfinished - set(self.gone)}
-        others = [line.connection for line in self.crew.engine.watched()]
+        others = [line.connection for line in self.crew.starter.watched()]
         pause = HURRIED_SAMPLE_SECONDS if self._failed or self.gone else SAMPLE_SECONDS
         for ready in wait([*lines, *others, bell], pause):
             if ready == bell:
@@ -78,22 +78,22 @@ class Turn:
         if message["type"] == "out" and message["stream"] == "pipe":
             self.words[rank] = self.words.get(rank, "") + message["text"]
         elif message["type"] == "out":
-            self.teller.add(rank, message["stream"], message["text"])
+            self.printer.add(rank, message["stream"], message["text"])
         elif message["id"] == self.id and message["type"] == "where":
             self.answered[rank] = now
             self.watch.add(rank, message["place"], now)
         elif message["id"] == self.id:
-            self.teller.add(rank, "stdout", self.words.pop(rank, ""))
+            self.printer.add(rank, "stdout", self.words.pop(rank, ""))
             self._end(rank, Outcome(now, message["failure"], payload, message["records"]))
 
     def _end(self, rank: int, outcome: Outcome) -> None:
         self.outcomes[rank] = outcome
         self.watch.progress(outcome.at)
-        self.teller.finish(rank)
+        self.printer.finish(rank)
 
     def _count_the_dead(self) -> None:
         """A rank whose line is closed has died; the helper knows of what."""
-        self.notices |= {notice["rank"]: notice for notice in self.crew.engine.notices()}
+        self.notices |= {notice["rank"]: notice for notice in self.crew.starter.notices()}
         for rank in self.unfinished & set(self.notices):
             while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
                 self._hear(rank)
@@ -163,7 +163,7 @@ class Turn:
         gone = bool(verdict) or bool(kinds & {"died", "group"})
         if gone:
             self.crew.dismiss()
-        self.teller.finish_all()
+        self.printer.finish_all()
         if self.why and not kinds - {"stop", "group"}:
             stops = {r: o.failure for r, o in self.outcomes.items() if o.failure}
             message = report.stopped(self.why, {**stops, **places}, gone)

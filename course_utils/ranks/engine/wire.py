@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, answer_challenge, deliver_cha
 from typing import Any
 
 ADDRESS = "COURSE_RANKS"  # the environment variable that says where to dial: host:port:key
+PREPARE = "COURSE_RANKS_PREPARE"  # "module:function", called in each rank before its first cell
 STORE = "COURSE_STORE"  # set where rank 0 holds the store, for lack of a folder that all share
 HANDSHAKE_SECONDS = 5
 SEND_SECONDS = 20

@@ -56,12 +56,19 @@ def four_ranks():
     ranks.stop()
 
 
+def trained(steps, seed, what):
+    """By rank, what each number of ranks has trained by the page's `train` and `groups`."""
+
+    def on_a_rank():
+        return {n: train(n, steps, seed)[what] for n in groups if rank < n}  # noqa: F821
+
+    return ranks.run(on_a_rank)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_to_four_ranks_have_the_gradient_and_the_weights_of_one_process(four_ranks, seed):
     for steps, what, bound in ((1, "grad", 1e-5), (50, "data", 1e-4)):
-        found = ranks.pull(
-            f"{{n: train(n, {steps}, {seed})[{what!r}] for n in groups if rank < n}}"
-        )
+        found = trained(steps, seed, what)
         one = found[0][1]
         assert set(found[0]) == {1, 2, 3, 4}
         assert all(apart(x, one) < bound for row in found for x in row.values())
@@ -70,7 +77,7 @@ def test_one_to_four_ranks_have_the_gradient_and_the_weights_of_one_process(four
 
 
 def test_other_seeds_give_other_weights(four_ranks):
-    first, second = (ranks.pull(f"train(4, 2, {seed})['data']")[0] for seed in (0, 1))
+    first, second = (trained(2, seed, "data")[0][4] for seed in (0, 1))
     assert apart(first, second) > 0.1
 
 
@@ -82,22 +89,28 @@ def two_ranks(four_ranks):
 
 
 def test_messages_and_bytes_are_those_of_the_plan(two_ranks):
-    sizes = ranks.pull("[p.nbytes for p in plain.parameters()]")[0]
-    counts = ranks.pull("replicas.count(link, ways, step)")[0]
+    ranks.run_cell(
+        "sizes = [p.nbytes for p in plain.parameters()]\n"
+        "counts = replicas.count(link, ways, step)\n"
+        "plans = [[sum(p.nbytes for p in b) for b in fill_buckets(plain, k)] for k in (1, 10**9)]"
+    )
+    sizes, counts = ranks.pull("sizes")[0], ranks.pull("counts")[0]
     assert counts["one message a parameter"][:2] == (len(sizes), sum(sizes))
     for way in ("buckets", "buckets, sent by hooks"):
         assert counts[way][1] == sum(sizes)
         assert counts[way][0] >= math.ceil(sum(sizes) / 2**20)
         assert torch.allclose(counts[way][2], counts["torch's DDP"][2], atol=1e-6)
-    plans = "[[sum(p.nbytes for p in bucket) for bucket in plan(plain, k)] for k in (1, 10**9)]"
-    assert ranks.pull(plans) == [[sizes[::-1], [sum(sizes)]]] * 2
+    assert ranks.pull("plans") == [[sizes[::-1], [sum(sizes)]]] * 2
 
 
 def test_accumulating_sends_once_and_adds_up_the_same(two_ranks):
-    every, once = ranks.pull("[replicas.four_batches(link, by_hooks, a) for a in (False, True)]")[0]
+    ranks.run_cell(
+        "ours, theirs = replicas.four_batches(link, by_hooks), replicas.ddp_messages(device)"
+    )
+    every, once = ranks.pull("ours")[0]
     assert every[0] == 4 * once[0] and every[1] == 4 * once[1]
     assert torch.allclose(every[2], once[2], atol=1e-6)
-    theirs = ranks.pull("[replicas.ddp_messages(device, a) for a in (False, True)]")[0]
+    theirs = ranks.pull("theirs")[0]
     assert theirs[0] == tuple(4 * count for count in theirs[1]) and theirs[1][1] == once[1]
 
 
@@ -115,7 +128,8 @@ class Half(torch.nn.Module):
 def test_a_parameter_without_a_gradient_is_named_and_what_to_do(two_ranks):
     ranks.run_cell(UNUSED)
     ours = (
-        "model = Half()\nby = Overlapped(model, plan(model, 8))\nmodel(torch.ones(1, 2)).backward()"
+        "model = Half()\nby = Overlapped(model, fill_buckets(model, 8))\n"
+        "model(torch.ones(1, 2)).backward()"
     )
     with pytest.raises(ranks.RankError, match=r"no gradient for unused.weight, unused.bias: use"):
         ranks.run_cell(f"{ours}\nby.finish()")
