@@ -1,4 +1,4 @@
-"""The style of the code on the pages: ruff's, by the rules in notebooks/ruff.toml.
+"""The style of the code on the pages: ruff's, by the rules in notebooks/.ruff.toml.
 
 `python -m tools.notebook_style` says what is wrong in any notebook that isn't a FIRST_EDITION;
 `… --format 03` formats the cells of a chapter and of its solutions, then says what is left.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
-RULES = NOTEBOOKS / "ruff.toml"
+RULES = NOTEBOOKS / ".ruff.toml"
 FIRST_EDITIONS = (  # written before there were rules; each goes from here when it keeps them
     "01_your_machine",
     "02_async_execution",
