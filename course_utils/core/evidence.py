@@ -192,7 +192,11 @@ def _published_table(name: str) -> dict[str, Any]:
         known = ", ".join(published_names())
         raise EvidenceError(f"No published figures are called {name!r}. There are: {known}")
     table = data(f"published/{name}.json")
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    try:
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    except (KeyError, TypeError, ValueError):
+        wanted = "`columns`, a list of names, and `rows`, lists of as many entries"
+        raise EvidenceError(f"data/published/{name}.json needs {wanted}") from None
     return table | {"rows": rows}
 
 

@@ -40,7 +40,7 @@ def activation_bytes(recipe: Recipe, config: GPTConfig, batch: int) -> int:
 
 
 def step_bytes(recipe: Recipe, config: GPTConfig, batch: int) -> dict[str, int]:
-    """Bytes by kind (see `memory.KINDS`) when the backward begins and gradients are kept.
+    """Bytes by kind (see `memory.storages.KINDS`) when the backward begins and gradients are kept.
 
     Of autocast's half copies those of matrices are left, which the backward needs; the biases'
     went with the cache when the autocast block ended. Adam counts its steps in an FP32 number for

@@ -101,7 +101,7 @@ def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Pro
 def published_rates(gpu: str = "H200") -> Series:
     """TFLOP/s of a GPU by format: its data sheet's dense peak, and the best that others reached.
 
-    Raises: ValueError for a GPU whose data sheet isn't in `specs`.
+    Raises: ValueError for a GPU whose data sheet isn't in data/gpus.toml.
     """
     specs = gpu_specs(gpu)
     if specs is None:

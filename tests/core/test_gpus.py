@@ -98,16 +98,16 @@ def changed(monkeypatch, tmp_path):
 
 
 def test_a_new_format_is_a_figure_where_a_gpu_has_it(changed):
-    with pytest.raises(AttributeError, match="has a 'fp4'"):
-        _ = gpu_specs("B200").fp4
-    changed("fp8 = 4500 }", "fp8 = 4500, fp4 = 9000 }")
-    assert gpu_specs("B200").fp4 == 9000 and gpu_specs("H200").fp4 is None
+    with pytest.raises(AttributeError, match="has a 'int4'"):
+        _ = gpu_specs("B200").int4
+    changed("fp8 = 4500", "fp8 = 4500, int4 = 9000")
+    assert gpu_specs("B200").int4 == 9000 and gpu_specs("H200").int4 is None
     content = {"chapter": "08_quantization", "experiment": "rates"} | {
         "machine": {"gpus": [{"name": "NVIDIA B200"}]},
-        "rows": [{"format": "FP4", "tflop_per_s": rate} for rate in (8900.0, 9500.0)],
+        "rows": [{"format": "INT4", "tflop_per_s": rate} for rate in (8900.0, 9500.0)],
     }
     (objection,) = plausible.too_fast(content)
-    assert objection.startswith("row 2: ") and "dense peak in FP4" in objection
+    assert objection.startswith("row 2: ") and "dense peak in INT4" in objection
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.snapshot import Snapshot, load
 
 CHAPTER = "09_memory_snapshots"
-PROGRAMS_FILE = "course_utils/chapters/memory_snapshots/programs.py"
+PROGRAMS_FILE = "memory_snapshots/programs.py"  # a frame keeps the last folder and the file
 LARGEST_KEPT = 2 * 2**20
 
 

@@ -94,7 +94,7 @@ def _rest(first: Array, last: Array, size: Array, group: Array, columns: int) ->
 
 
 def _columns(live: Array, low: int, high: int, columns: int) -> Array:
-    """In each of so many equal parts of a window, the moment when most is live."""
+    """Divides a window into `columns` equal parts; gives for each the moment when most is live."""
     if high - low < columns:
         return np.arange(low, high + 1)
     edges = np.linspace(low, high + 1, columns + 1).astype(np.int64)

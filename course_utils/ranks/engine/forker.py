@@ -23,7 +23,7 @@ GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 
 class Forker:
-    """The ranks that were forked: their pids, and the pipes in which their last words are."""
+    """Forks the ranks; keeps their pids, and the pipes that bring what each wrote as it ended."""
 
     def __init__(self, line: wire.Line, address: str, bell: int) -> None:
         self.line, self.address, self.bell = line, address, bell

@@ -186,7 +186,7 @@ class Rank:
 
 
 def end(pid: int) -> None:
-    """This rank and all that it started, at once."""
+    """Ends this rank and every process that it started, at once."""
     if os.getpgid(0) == pid:
         os.killpg(pid, signal.SIGKILL)
     os._exit(1)
