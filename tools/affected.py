@@ -26,6 +26,7 @@ EVERY_CHAPTER = (
     "tests/pages/test_answers.py",
     "tests/pages/conditions/test_conditions.py",
 )
+HOUSE = "tests/test_house.py"  # reads every module and page as text
 DOOR = "course_utils/lesson/exercises.py"  # names every checker; a chapter needs its own only
 
 
@@ -57,6 +58,8 @@ def reached_by(changed: Iterable[str]) -> list[str] | None:
     if any(EVERYTHING.match(path) for path in changed):
         return None
     found = {path for path in targets() if changed & {path, *reached_from(path)}}
+    if any(path.startswith(("course_utils/", "notebooks/")) for path in changed):
+        found.add(HOUSE)
     if any(path.endswith(".ipynb") for path in found):
         found |= set(EVERY_CHAPTER)
     return sorted(found)

@@ -43,7 +43,7 @@ def everything() -> Selection:
 def one_chapter(name: str) -> Selection:
     """A chapter, its solutions, its exercises, and the tests of the rooms that only it uses."""
     stem = files.chapter_path(name).stem
-    tests = [*affected.EVERY_CHAPTER, *affected.own_tests(stem)]
+    tests = [affected.HOUSE, *affected.EVERY_CHAPTER, *affected.own_tests(stem)]
     notebooks = [f"notebooks/{stem}.ipynb", f"notebooks/solutions/{stem}.ipynb"]
     return _selection([*tests, *notebooks])
 
