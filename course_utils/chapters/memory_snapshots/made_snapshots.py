@@ -80,16 +80,4 @@ def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
 
 def write(snapshot: dict[str, Any], path: Path) -> None:
     """Pickles a snapshot, whole or not at all."""
-    write_bytes(pickle.dumps(snapshot, protocol=4), path)
-
-
-def write_bytes(content: bytes, path: Path) -> None:
-    """Writes a file whole or not at all; nothing is left behind of one that can't be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    files.write_whole(path, pickle.dumps(snapshot, protocol=4))
