@@ -71,14 +71,13 @@ class Segment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a file says; `settings` are the allocator's, `annotations` as torch wrote them."""
+    """All that a file says; `settings` are the allocator's."""
 
     name: str
     all_segments: tuple[Segment, ...] = field(repr=False)
     traces: tuple[Trace, ...] = field(repr=False)
     stacks: Stacks = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
-    annotations: tuple[dict[str, Any], ...] = field(repr=False)
 
     @property
     def devices(self) -> list[int]:
@@ -143,12 +142,9 @@ def _snapshot(name: str, content: Any, size: int) -> Snapshot:
         what = f"{type(problem).__name__}: {problem}"
         raise SnapshotError(f"its fields are not those of a snapshot ({what:.200}).") from None
     stacks.forget_sources()
-    settings, notes = content.get("allocator_settings"), content.get("external_annotations")
-    return Snapshot(
-        name, segments, traces, stacks,
-        settings if isinstance(settings, dict) else {},
-        tuple(n for n in notes if isinstance(n, dict)) if isinstance(notes, list) else (),
-    )  # fmt: skip
+    settings = content.get("allocator_settings")
+    settings = settings if isinstance(settings, dict) else {}
+    return Snapshot(name, segments, traces, stacks, settings)
 
 
 def _segment(raw: dict[str, Any], stacks: Stacks, walked: Walked) -> Segment:
