@@ -57,10 +57,6 @@ class Segment:
         return self.address + self.total_size
 
     @property
-    def allocated_size(self) -> int:
-        return sum(b.size for b in self.blocks if b.state == "active_allocated")
-
-    @property
     def active_size(self) -> int:
         return sum(b.size for b in self.blocks if b.live)
 
