@@ -42,29 +42,33 @@ def _parser() -> argparse.ArgumentParser:
     chapters = argparse.ArgumentParser(add_help=False)
     chapters.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
 
-    def command(run: Callable[..., int], text: str, **how: Any) -> argparse.ArgumentParser:
-        made = commands.add_parser(run.__name__[1:], help=text, **how)
+    def command(
+        name: str, run: Callable[..., int], text: str, **how: Any
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, **how)
         made.set_defaults(run=run)
         return made
 
-    command(_doctor, "what works on this machine, and what to do")
-    record = command(_record, "run chapters here and keep what they measure", parents=[chapters])
+    command("doctor", _doctor, "what works on this machine, and what to do")
+    record = command(
+        "record", _record, "run chapters here and keep what they measure", parents=[chapters]
+    )
     record.add_argument("--to", type=Path, help="folder for the files (default: data/recorded)")
     record.add_argument("--minutes", type=float, help="stop in good time before these are over")
     record.add_argument("--again", action="store_true", help="also what is recorded already")
     record.add_argument("--plan", action="store_true", help="only say what there is to do")
-    judge = command(_judge, "what speaks against recorded files, if anything")
+    judge = command("judge", _judge, "what speaks against recorded files, if anything")
     judge.add_argument("folder", nargs="?", type=Path, help="default: data/recorded")
-    command(_normalise, "run notebooks and store their outputs", parents=[chapters])
+    command("normalise", _normalise, "run notebooks and store their outputs", parents=[chapters])
     for_lab = "Other options go to JupyterLab: --no-browser --port 9000."
-    demo = command(_demo, "rehearse a chapter, then open it for a class", epilog=for_lab)
+    demo = command("demo", _demo, "rehearse a chapter, then open it for a class", epilog=for_lab)
     demo.add_argument("chapter", help="such as 02")
     demo.add_argument("--no-open", action="store_true", help="rehearse only")
-    command(_slides, "make slides of a chapter, in one file", parents=[chapters])
-    progress = command(_progress, "what was run and solved here; it stays here")
+    command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
+    progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
-    command(_predict, "predict the kept peaks of memory anew")
-    command(_snapshots, "make the snapshots of chapter 9 anew")
+    command("predict", _predict, "predict the kept peaks of memory anew")
+    command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
 
 

@@ -23,10 +23,6 @@ class Growth:
     def at_peak(self) -> int:
         return self.peak_b - self.peak_a
 
-    @property
-    def at_end(self) -> int:
-        return self.end_b - self.end_a
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -81,7 +77,7 @@ def compare(a: Snapshot | History, b: Snapshot | History) -> Comparison:
     )  # fmt: skip
     sites = dict.fromkeys(site for each in (*peaks, *ends) for site in each)
     rows = [Growth(site, *(each.get(site, 0) for each in (*peaks, *ends))) for site in sites]
-    rows.sort(key=lambda row: (-abs(row.at_peak), -abs(row.at_end), row.site))
+    rows.sort(key=lambda row: (-abs(row.at_peak), -abs(row.end_b - row.end_a), row.site))
     return Comparison(first, second, tuple(rows))
 
 
