@@ -6,7 +6,6 @@ that counts events. The file has torch's own schema, and says that it was made.
 """
 
 import pickle
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from course_utils.memory.allocator.rules import Block, CachingAllocator
 from course_utils.memory.fake_gpu import fake_gpu
 from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.recorder import Recorder
-from course_utils.memory.snapshots.snapshot import Snapshot, load
+from course_utils.memory.snapshots.snapshot import Snapshot, loads
 
 FOLDER = files.DATA / "snapshots"
 
@@ -72,10 +71,7 @@ def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
 
 def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
     """A snapshot's dict, read as a file would be."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        write(content, path)
-        return load(path)
+    return loads(pickle.dumps(content, protocol=4), name)
 
 
 def write(snapshot: dict[str, Any], path: Path) -> None:

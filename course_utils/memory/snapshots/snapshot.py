@@ -112,10 +112,15 @@ def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_B
     path = Path(path)
     with path.open("rb") as file:
         data = file.read(min(path.stat().st_size, largest_bytes) + 1)
+    return loads(data, path.name, largest_bytes)
+
+
+def loads(data: bytes, name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
+    """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
     try:
-        return _snapshot(path.name, safe_pickle.read(data, largest_bytes), len(data))
+        return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
     except SnapshotError as problem:
-        raise SnapshotError(f"{path.name} is refused: {problem}") from None
+        raise SnapshotError(f"{name} is refused: {problem}") from None
 
 
 def _snapshot(name: str, content: Any, size: int) -> Snapshot:
