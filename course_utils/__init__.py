@@ -9,47 +9,28 @@ from typing import Any
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "start": "lesson.start",
-    "device": "core.machine",
-    "physical_cores": "core.machine",
-    "this_machine": "core.machine",
-    "gpu_specs": "core.gpus",
-    "measure": "core.timing",
-    "measure_rounds": "core.timing",
-    "seconds": "core.timing",
-    "synchronize": "core.timing",
-    "record": "core.recording",
-    "record_each": "core.recording",
-    "recording_folder": "core.recording",
-    "recorded": "core.evidence",
-    "published": "core.evidence",
-    "claim": "core.claims",
-    "refuses": "core.claims",
-    "check": "lesson.exercises",
-    "hint": "lesson.exercises",
-    "solution": "lesson.exercises",
-    "bar": "core.running",
-    "compare_bars": "figures.compare",
-    "compare_lines": "figures.compare",
-    "draw_bands": "figures.compare",
-    "number_lines": "figures.compare",
-    "stacked_bytes": "figures.byte_bars",
-    "table": "figures.tables",
-    "Series": "core.evidence",
-    "series": "core.evidence",
-    "format_seconds": "core.measurement",
-    "Gpu": "chapters.async_execution.gpu_backend",
-    "Stream": "chapters.async_execution.gpu_backend",
-    "hold": "chapters.async_execution.gpu_backend",
-    "Span": "figures.timeline",
-    "Spans": "figures.timeline",
-    "draw": "figures.timeline",
-}
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "lesson.start": "start",
+        "core.machine": "device physical_cores this_machine",
+        "core.gpus": "gpu_specs",
+        "core.timing": "measure measure_rounds seconds synchronize",
+        "core.recording": "record record_each recording_folder",
+        "core.evidence": "recorded published Series series",
+        "core.claims": "claim refuses",
+        "lesson.exercises": "check hint solution",
+        "core.running": "bar",
+        "figures.compare": "compare_bars compare_lines draw_bands number_lines",
+        "figures.byte_bars": "stacked_bytes",
+        "figures.tables": "table",
+        "core.measurement": "format_seconds",
+        "chapters.async_execution.gpu_backend": "Gpu Stream hold",
+        "figures.timeline": "Span Spans draw",
+    },
+)
 
 __all__ = list(ROOMS)
-
-__getattr__, __dir__ = door(__name__, ROOMS)
 
 
 def load_ipython_extension(shell: Any) -> None:

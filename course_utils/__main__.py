@@ -6,7 +6,9 @@ import argparse
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 TOO_OLD = "This course needs Python 3.11 or newer; this is {}.{}. Install one and run `make setup`."
 
@@ -37,39 +39,36 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m course_utils", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do")
-    doctor.set_defaults(run=_doctor)
-    record = commands.add_parser("record", help="run chapters here and keep what they measure")
-    record.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
+    chapters = argparse.ArgumentParser(add_help=False)
+    chapters.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
+
+    def command(
+        name: str, run: Callable[..., int], text: str, **how: Any
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, **how)
+        made.set_defaults(run=run)
+        return made
+
+    command("doctor", _doctor, "what works on this machine, and what to do")
+    record = command(
+        "record", _record, "run chapters here and keep what they measure", parents=[chapters]
+    )
     record.add_argument("--to", type=Path, help="folder for the files (default: data/recorded)")
     record.add_argument("--minutes", type=float, help="stop in good time before these are over")
     record.add_argument("--again", action="store_true", help="also what is recorded already")
     record.add_argument("--plan", action="store_true", help="only say what there is to do")
-    record.set_defaults(run=_record)
-    judge = commands.add_parser("judge", help="what speaks against recorded files, if anything")
+    judge = command("judge", _judge, "what speaks against recorded files, if anything")
     judge.add_argument("folder", nargs="?", type=Path, help="default: data/recorded")
-    judge.set_defaults(run=_judge)
-    normalise = commands.add_parser("normalise", help="run notebooks and store their outputs")
-    normalise.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
-    normalise.set_defaults(run=_normalise)
-    demo = commands.add_parser(
-        "demo",
-        help="rehearse a chapter, then open it for a class",
-        epilog="Other options go to JupyterLab: --no-browser --port 9000.",
-    )
+    command("normalise", _normalise, "run notebooks and store their outputs", parents=[chapters])
+    for_lab = "Other options go to JupyterLab: --no-browser --port 9000."
+    demo = command("demo", _demo, "rehearse a chapter, then open it for a class", epilog=for_lab)
     demo.add_argument("chapter", help="such as 02")
     demo.add_argument("--no-open", action="store_true", help="rehearse only")
-    demo.set_defaults(run=_demo)
-    slides = commands.add_parser("slides", help="make slides of a chapter, in one file")
-    slides.add_argument("chapters", nargs="*", help="such as 02; all of them without a name")
-    slides.set_defaults(run=_slides)
-    progress = commands.add_parser("progress", help="what was run and solved here; it stays here")
+    command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
+    progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
-    progress.set_defaults(run=_progress)
-    predict = commands.add_parser("predict", help="predict the kept peaks of memory anew")
-    predict.set_defaults(run=_predict)
-    snapshots = commands.add_parser("snapshots", help="make the snapshots of chapter 9 anew")
-    snapshots.set_defaults(run=_snapshots)
+    command("predict", _predict, "predict the kept peaks of memory anew")
+    command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
 
 

@@ -210,4 +210,6 @@ IMPORT = re.compile(r"^from (course_utils[\w.]*) import", re.M)
 def test_a_page_comes_in_by_the_doors(path):
     sources = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
     used = set().union(*map(IMPORT.findall, sources))
-    assert used <= packages(), "add the name to ROOMS in the folder's __init__, and import it there"
+    assert used <= packages(), (
+        "add the name to its module in the folder's __init__, and import it there"
+    )

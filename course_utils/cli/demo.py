@@ -4,9 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,23 +38,11 @@ def rehearse(path: Path) -> list[CellRun]:
     What this loads lies in the caches of disk and compiler afterwards, so the class waits less.
     Raises: NotebookError where the notebook can't be read or its kernel dies.
     """
-    began: dict[str, float] = {}
-    took: dict[str, float] = {}
-
-    def starts(cell: Any, cell_index: int) -> None:
-        began[cell.id] = time.perf_counter()
-
-    def ends(cell: Any, cell_index: int, execute_reply: Any) -> None:
-        if cell.id in began:
-            took[cell.id] = time.perf_counter() - began[cell.id]
-
-    executed, failed = notebooks.run(
-        path, stop_at_error=False, on_cell_execute=starts, on_cell_executed=ends
-    )
+    executed, failed = notebooks.run(path, stop_at_error=False)
     code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
-    if len(took) < len(code):
+    if not all("shell.execute_reply" in cell.metadata.get("execution", {}) for cell in code):
         raise notebooks.NotebookError(f"{path.name} stopped on its way: {'; '.join(failed)}")
-    return [_cell_run(number, cell, took[cell.id]) for number, cell in enumerate(code, 1)]
+    return [_cell_run(number, cell) for number, cell in enumerate(code, 1)]
 
 
 def report(runs: list[CellRun]) -> str:
@@ -88,10 +76,15 @@ def open_for_class(path: Path, options: Sequence[str] = ()) -> int:
     return subprocess.run(command, cwd=path.parent, env=environment).returncode
 
 
-def _cell_run(number: int, cell: Any, seconds: float) -> CellRun:
+def _cell_run(number: int, cell: Any) -> CellRun:
+    began, ended = (
+        datetime.fromisoformat(cell.metadata["execution"][when])
+        for when in ("iopub.status.busy", "shell.execute_reply")
+    )
     errors = [f"{o.ename}: {o.evalue}" for o in cell.outputs if o.output_type == "error"]
     text = "".join(o.text for o in cell.outputs if o.output_type == "stream")
     first = cell.source.strip().splitlines()[0]
+    seconds = (ended - began).total_seconds()
     return CellRun(number, cell.id, first[:70], seconds, "; ".join(errors)[:200], text)
 
 

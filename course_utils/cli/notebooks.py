@@ -6,10 +6,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from course_utils.core import files, recording
 from course_utils.core.machine import this_machine
@@ -60,20 +59,18 @@ def record(path: Path, to: Path, deadline: float | None = None) -> list[str]:
     this_machine()
     changes = {recording.RECORD_TO: str(to.resolve())}
     changes |= {recording.DEADLINE: str(deadline)} if deadline else {}
-    with _environment(changes):
+    with mock.patch.dict(os.environ, changes):
         notebook, failed = run(path, stop_at_error=False, deadline=deadline)
     tidy(notebook)
     files.write_whole(EXECUTED / this_machine().slug / path.name, _as_text(notebook))
     return failed
 
 
-def run(
-    path: Path, stop_at_error: bool, deadline: float | None = None, **watch: Any
-) -> tuple[Any, list[str]]:
+def run(path: Path, stop_at_error: bool, deadline: float | None = None) -> tuple[Any, list[str]]:
     """The executed notebook, and a sentence for each cell that failed.
 
-    A cell may take CELL_SECONDS, and no longer than to `deadline` (seconds since 1970). `watch` is
-    what nbclient calls as cells begin and end (`on_cell_start`, `on_cell_executed`).
+    A cell may take CELL_SECONDS, and no longer than to `deadline` (seconds since 1970). When it
+    began and ended stands in its metadata, as nbclient writes it there.
     """
     import nbformat
     from nbclient import NotebookClient
@@ -93,13 +90,12 @@ def run(
         timeout_func=lambda _cell: _cell_seconds(deadline),
         kernel_name=KERNEL["name"],
         allow_errors=not stop_at_error,
-        record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
-        **watch,
     )
     paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
     changes = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), UNATTENDED: "1"}
-    with _environment(changes), _cells_shown(notebook, path.stem, client):
+    with mock.patch.dict(os.environ, changes), _cells_shown(notebook, path.stem) as shown:
+        client.on_cell_executed = lambda **_cell: shown.update(1)
         try:
             client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError:
@@ -125,22 +121,12 @@ def _cell_seconds(deadline: float | None) -> int:
     return max(1, min(CELL_SECONDS, int(left)))
 
 
-@contextmanager
-def _cells_shown(notebook: Any, what: str, client: Any) -> Iterator[None]:
+def _cells_shown(notebook: Any, what: str) -> Any:
     """A bar of the cells that ran, for whoever sits at a terminal."""
     from tqdm import tqdm
 
     total = sum(cell.cell_type == "code" for cell in notebook.cells)
-    with tqdm(total=total, desc=what, unit=" cells", leave=False, disable=None) as shown:
-        before = client.on_cell_executed
-
-        def next_cell(**cell: Any) -> None:
-            shown.update(1)
-            if before:
-                before(**cell)
-
-        client.on_cell_executed = next_cell
-        yield
+    return tqdm(total=total, desc=what, unit=" cells", leave=False, disable=None)
 
 
 def _require_writable(folder: Path) -> None:
@@ -203,20 +189,6 @@ def _failures(notebook: Any) -> list[str]:
         for output in cell.outputs
         if output.output_type == "error"
     ]
-
-
-@contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name)
-            else:
-                os.environ[name] = value
 
 
 def say(text: str) -> None:

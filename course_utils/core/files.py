@@ -15,6 +15,7 @@ RECORDED = DATA / "recorded"
 def write_whole(path: Path, content: str | bytes) -> None:
     """Writes a file so that a reader sees the old one or the new one, never a part; text as UTF-8.
 
+    It is on the disk before the old one goes, so that a power cut leaves one of the two.
     Raises: OSError where the folder can't be written; nothing is left behind then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,6 +23,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

@@ -40,8 +40,5 @@ def note(kind: str, **what: Any) -> None:
     if not path or not chapter:
         return
     line = json.dumps({"kind": kind, "chapter": chapter, **what}, ensure_ascii=False) + "\n"
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(file, line.encode())
-    finally:
-        os.close(file)
+    with open(path, "ab", buffering=0) as journal:
+        journal.write(line.encode())

@@ -41,13 +41,11 @@ def stacked_bytes(
         raise ValueError(f"{title!r}: {wrong}; kinds are {', '.join(PARTS)}")
     largest = max(sum(parts.values()) for parts in cases.values())
     scale, unit = (MIB, "MiB") if largest < 2048 * MIB else (1024 * MIB, "GiB")
-    figure = style.new_figure(title, 1.6 + 0.5 * len(cases))
-    axes = figure.subplots()
+    figure, axes = style.one_panel(title, 1.6 + 0.5 * len(cases))
     for place, parts in enumerate(cases.values()):
         _bar(axes, place, parts, scale, unit, largest)
     style.name_rows(axes, list(cases))
-    axes.set_xlim(0, 1.18 * largest / scale or 1)
-    axes.set_xlabel(unit)
+    axes.set(xlim=(0, 1.18 * largest / scale or 1), xlabel=unit)
     most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
     used = [kind for kind in PARTS if most[kind] > 0.002 * largest]
     patches = [Patch(color=PARTS[kind], label=kind) for kind in used]

@@ -59,8 +59,7 @@ def compare_lines(
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
     words at places on the x axis, such as the sizes of caches.
     """
-    figure = style.new_figure(title, 4.6)
-    axes = figure.subplots()
+    figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
     shown = [(label, Series.of(values)) for label, values in lines if values]
     for place, (label, one) in enumerate(shown):
@@ -73,8 +72,7 @@ def compare_lines(
         _make_log(axes, "y", base=10)
     axes.xaxis.set_major_formatter(lambda x, _at: style.tick(x, x_label))
     axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y, y_label))
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+    axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
     for x, words in (marks or {}).items():
@@ -94,8 +92,7 @@ def draw_bands(
     """
     from matplotlib.ticker import EngFormatter
 
-    figure = style.new_figure(title, 4.6)
-    axes = figure.subplots()
+    figure, axes = style.one_panel(title, 4.6)
     for place, (label, band) in enumerate(bands.items()):
         colour, x = style.OTHER_KINDS[place], list(band)
         lows, highs = zip(*band.values(), strict=True)
@@ -107,8 +104,7 @@ def draw_bands(
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(lambda value, _at: f"{value:,.0f}")
     axes.yaxis.set_major_formatter(EngFormatter(unit="s" if y_label == "seconds" else ""))
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+    axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     style.say_origins(figure, [note])
     return style.render(figure, title)
@@ -124,8 +120,7 @@ def number_lines(
     for axes, (low, high) in zip(panels[:, 0], zooms, strict=True):
         shown = [v for v in values if low <= v <= high]
         axes.vlines(shown, 0, 1, color=style.INK, linewidth=1)
-        axes.set_xlim(low, high)
-        axes.set_ylim(0, 1.5)
+        axes.set(xlim=(low, high), ylim=(0, 1.5))
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
@@ -142,8 +137,7 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
     for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
         style.write_beside(axes, _amount(value, unit, one.kind), max(length, 0), place)
     style.name_rows(axes, [str(label) for label in one.values], above=1 if line else 0.5)
-    axes.set_xlim(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1)
-    axes.set_xlabel(unit_name)
+    axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
     axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)

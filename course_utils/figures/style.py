@@ -79,6 +79,12 @@ def new_figure(title: str, height_inches: float) -> "Figure":
     return figure
 
 
+def one_panel(title: str, height_inches: float) -> "tuple[Figure, Axes]":
+    """A new figure with one pair of axes."""
+    figure = new_figure(title, height_inches)
+    return figure, figure.subplots()
+
+
 def say_origins(figure: "Figure", origins: Iterable[str]) -> None:
     """Under the figure: where its numbers are from, each origin once."""
     text = "\n".join(dict.fromkeys(filter(None, origins)))

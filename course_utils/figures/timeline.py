@@ -78,8 +78,7 @@ def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -
             middle = ((s.start + s.end) / 2 - start) / scale
             axes.text(middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10)
     style.name_rows(axes, names)
-    axes.set_xlim(0, (end - start) / scale)
-    axes.set_xlabel(unit)
+    axes.set(xlim=(0, (end - start) / scale), xlabel=unit)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,

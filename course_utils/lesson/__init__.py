@@ -2,11 +2,10 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "chapter_list": "drawn_map",
-    "course_map": "drawn_map",
-    "recorded_on": "drawn_map",
-    "report": "progress",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "drawn_map": "chapter_list course_map recorded_on",
+        "progress": "report",
+    },
+)

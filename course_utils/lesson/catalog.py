@@ -42,7 +42,8 @@ class Chapter:
     def exercises(self) -> list[str]:
         """The names of the chapter's exercises, even where a reader overwrote their cells."""
         worked = code_cells(files.SOLUTIONS / self.path.name)
-        return [name for cell in worked for name in _exercises_in(cell)]
+        found = (re.findall(r'^check\("([\w.]+)"', cell["source"], re.M) for cell in worked)
+        return [name for names in found for name in names]
 
 
 def chapters() -> list[Chapter]:
@@ -64,10 +65,6 @@ def code_cells(path: Path) -> list[dict[str, Any]]:
     """The code cells of a notebook as they stand in the file, `source` as one string."""
     cells = [cell for cell in _read(path)["cells"] if cell["cell_type"] == "code"]
     return [{**cell, "source": "".join(cell["source"])} for cell in cells]
-
-
-def _exercises_in(cell: dict[str, Any]) -> list[str]:
-    return re.findall(r'^check\("([\w.]+)"', cell["source"], re.M)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
-from course_utils.figures.style import INK, Picture, new_figure, render, styled
+from course_utils.figures.style import INK, Picture, one_panel, render, styled
 from course_utils.judging import offering
 from course_utils.judging.judge import Content
 from course_utils.lesson import catalog, progress
@@ -23,8 +23,7 @@ def course_map() -> Picture:
 
     Filled: written. Outlined: designed. ✓: every cell before its exercises was run here.
     """
-    figure = new_figure("Take the chapters in any order that follows the arrows", 5.8)
-    axes = figure.subplots()
+    figure, axes = one_panel("Take the chapters in any order that follows the arrows", 5.8)
     axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
     axes.axis("off")
     places = _places()

@@ -2,7 +2,6 @@
 
 import ast
 from pathlib import Path
-from typing import Any
 
 from course_utils.core import files
 
@@ -30,9 +29,11 @@ def worked(exercise: str, notebook: str) -> Worked:
     words: list[str] = []
     code: list[str] = []
     earlier: list[str] = []
-    for cell in nbformat.read(_path(notebook), as_version=4).cells:
+    path = files.SOLUTIONS / Path(notebook).name
+    for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
-            words, code = [*([] if _begins_a_section(cell) else words), cell.source], []
+            begins = cell.source.lstrip().startswith("#")
+            words, code = [*([] if begins else words), cell.source], []
         else:
             code.append(cell.source)
             if f'check("{exercise}"' in cell.source:
@@ -60,11 +61,3 @@ def _tree(code: str) -> ast.Module:
     """The code of a cell, without magics."""
     lines = code.splitlines()
     return ast.parse("\n".join(x for x in lines if not x.lstrip().startswith(("%", "!"))))
-
-
-def _begins_a_section(cell: Any) -> bool:
-    return cell.source.lstrip().startswith("#")
-
-
-def _path(notebook: str) -> Path:
-    return files.SOLUTIONS / Path(notebook).name

@@ -2,23 +2,16 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "count": "counting",
-    "context_on_gpu": "on_gpu",
-    "emptied": "on_gpu",
-    "first_product": "on_gpu",
-    "first_tensor": "on_gpu",
-    "fits_here": "on_gpu",
-    "measured_on_gpu": "on_gpu",
-    "reserved_on_gpu": "on_gpu",
-    "cublas_workspace": "prediction",
-    "predict": "prediction",
-    "blocks": "recorded",
-    "events": "recorded",
-    "is_repeated": "recorded",
-    "recorded_trace": "recorded",
-    "program_of": "what_if",
-    "run": "what_if",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "counting": "count",
+        "on_gpu": (
+            "context_on_gpu emptied first_product first_tensor fits_here measured_on_gpu "
+            "reserved_on_gpu"
+        ),
+        "prediction": "cublas_workspace predict",
+        "recorded": "blocks events is_repeated recorded_trace",
+        "what_if": "program_of run",
+    },
+)

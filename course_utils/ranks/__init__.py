@@ -6,20 +6,9 @@ Nothing else of the course is imported here: it could be a package of its own.
 from importlib import import_module
 from typing import Any
 
-ROOMS = {
-    "RankError": "engine.report",
-    "RanksError": "engine.report",
-    "RanksInterrupted": "engine.report",
-    "connect": "session",
-    "pull": "session",
-    "push": "session",
-    "restart": "session",
-    "run": "session",
-    "run_cell": "session",
-    "start": "session",
-    "stop": "session",
-    "warm_up": "session",
-}
+SESSION = "connect pull push restart run run_cell start stop warm_up"
+ERRORS = "RankError RanksError RanksInterrupted"
+ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "engine.report")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,23 +2,13 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "ALPHABET": "addition",
-    "Addition": "addition",
-    "LINE": "addition",
-    "answer_loss": "addition",
-    "exact_match": "addition",
-    "training_step": "addition",
-    "GPT": "gpt",
-    "GPTConfig": "gpt",
-    "activation_bytes": "gpt_bytes",
-    "parameters": "gpt_bytes",
-    "step_bytes": "gpt_bytes",
-    "explain_formats": "matmul",
-    "formats_of": "matmul",
-    "product": "matmul",
-    "published_rates": "matmul",
-    "TrainingStep": "training_steps",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "addition": "ALPHABET Addition LINE answer_loss exact_match training_step",
+        "gpt": "GPT GPTConfig",
+        "gpt_bytes": "activation_bytes parameters step_bytes",
+        "matmul": "explain_formats formats_of product published_rates",
+        "training_steps": "TrainingStep",
+    },
+)

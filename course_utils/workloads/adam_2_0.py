@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # torch's own
+
 
 class TwoListAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba 2015) whose step holds two temporaries of the parameters' size.
@@ -21,14 +23,9 @@ class TwoListAdam(torch.optim.Optimizer):
     """
 
     def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        self, params: Iterable[Tensor], lr: float = 1e-3, weight_decay: float = 0.0
     ) -> None:
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay))
         self.steps = 0
 
     @torch.no_grad()
@@ -41,7 +38,7 @@ class TwoListAdam(torch.optim.Optimizer):
                 self._update(group, parameters)
 
     def _update(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
-        beta_1, beta_2 = group["betas"]
+        beta_1, beta_2 = BETAS
         gradients = [p.grad for p in parameters if p.grad is not None]
         means, squares = self._states(parameters)
         torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
@@ -51,7 +48,7 @@ class TwoListAdam(torch.optim.Optimizer):
         torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
         roots = torch._foreach_sqrt(squares)
         torch._foreach_div_(roots, (1 - beta_2**self.steps) ** 0.5)
-        divisors = torch._foreach_add(roots, group["eps"])
+        divisors = torch._foreach_add(roots, EPSILON)
         torch._foreach_addcdiv_(
             parameters, means, divisors, value=-group["lr"] / (1 - beta_1**self.steps)
         )

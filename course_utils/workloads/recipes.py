@@ -91,9 +91,7 @@ def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_
     return torch.amp.autocast(device_type, dtype)
 
 
-def grad_scaler(
-    device_type: str, scale: float = 2.0**16, enabled: bool = True
-) -> torch.amp.GradScaler:
+def grad_scaler(device_type: str, scale: float = 2.0**16) -> torch.amp.GradScaler:
     """`torch.amp.GradScaler` with a start scale that can work.
 
     Raises: ValueError for a scale that isn't positive and finite. (With an infinite one each
@@ -104,7 +102,7 @@ def grad_scaler(
             f"a loss scale is positive and finite, not {scale}: every gradient would be infinite "
             "or zero, and every step skipped or empty; start at 2.0**16"
         )
-    return torch.amp.GradScaler(device_type, init_scale=scale, enabled=enabled)
+    return torch.amp.GradScaler(device_type, init_scale=scale)
 
 
 def _gpu_has_bf16() -> bool:

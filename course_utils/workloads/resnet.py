@@ -3,8 +3,6 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
-
 
 class Block(nn.Module):
     """Two 3x3 convolutions beside a shortcut, which is 1x1 where the shape changes."""
@@ -27,6 +25,15 @@ class Block(nn.Module):
         return F.relu_(out)
 
 
+def stages() -> list[Block]:
+    """The eight blocks between the first layer, of 64 channels, and the head, which gets 512."""
+    blocks, before = [], 64
+    for channels, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        blocks += [Block(before, channels, stride), Block(channels, channels, 1)]
+        before = channels
+    return blocks
+
+
 class ResNet18(nn.Module):
     """Images (batch, 3, height, width) to logits (batch, classes): 11,689,512 parameters."""
 
@@ -34,12 +41,8 @@ class ResNet18(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
         self.norm = nn.BatchNorm2d(64)
-        blocks, before = [], 64
-        for channels, stride in STAGES:
-            blocks += [Block(before, channels, stride), Block(channels, channels, 1)]
-            before = channels
-        self.blocks = nn.ModuleList(blocks)
-        self.head = nn.Linear(before, classes)
+        self.blocks = nn.ModuleList(stages())
+        self.head = nn.Linear(512, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         x = F.max_pool2d(F.relu_(self.norm(self.conv(images))), 3, 2, 1)

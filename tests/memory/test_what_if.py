@@ -120,7 +120,7 @@ def test_the_figure_shows_every_setting_and_where_memory_ran_out():
         "on 400 MiB": run(program, capacity=400 * MiB),
     }
     assert outcomes["on 400 MiB"].ran_out is not None
-    picture = draw_outcomes(outcomes, "Expandable segments reserve less", 400 * MiB)
+    picture = draw_outcomes(outcomes, "Expandable segments reserve less")
     pixels = np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB"))
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
     with pytest.raises(ValueError, match="nothing to draw"):

@@ -2,10 +2,11 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "find_blockers": "blockers",
-    "command_queue": "queue_widget",
-    "queue_seconds": "streams",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "blockers": "find_blockers",
+        "queue_widget": "command_queue",
+        "streams": "queue_seconds",
+    },
+)

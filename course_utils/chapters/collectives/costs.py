@@ -16,6 +16,7 @@ TERMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "S": lambda size: size,
     "√S": np.sqrt,
 }
+NODE = 8  # GPUs of a machine
 
 
 def algbw(seconds: float, n_bytes: float) -> float:
@@ -103,14 +104,12 @@ def pipelined_tree_seconds(link: Link, n: int, n_bytes: float) -> float:
     return 2 * math.ceil(math.log2(n)) * link.alpha + 2 * link.beta * n_bytes
 
 
-def hierarchical_seconds(
-    inside: Link, between: Link, n: int, n_bytes: float, node: int = 8
-) -> float:
+def hierarchical_seconds(inside: Link, between: Link, n: int, n_bytes: float) -> float:
     """Rings of two levels: reduce_scatter in each node, all_reduce of the shares, all_gather.
 
     GPU i of a node talks to GPU i of the others over a link of its own.
     """
-    if n <= node:
+    if n <= NODE:
         return ring_seconds(inside, n, n_bytes)
-    within = ring_seconds(inside, node, n_bytes)  # a reduce_scatter and an all_gather
-    return within + ring_seconds(between, n // node, n_bytes / node)
+    within = ring_seconds(inside, NODE, n_bytes)  # a reduce_scatter and an all_gather
+    return within + ring_seconds(between, n // NODE, n_bytes / NODE)

@@ -6,7 +6,7 @@ from course_utils.chapters.collectives.by_hand import ring_all_reduce
 from course_utils.chapters.collectives.rank_blocks import PALETTE
 from course_utils.chapters.collectives.simulated_ranks import SimulatedNet, simulate
 from course_utils.figures.controls import Controls, slider
-from course_utils.figures.style import INK, Picture, new_figure, render, styled
+from course_utils.figures.style import INK, Picture, one_panel, render, styled
 
 Moment = list[list[int]]  # by rank: the value of each chunk
 
@@ -60,8 +60,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
 
     n, last = len(moments[0]), len(moments) - 1
     phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
-    figure = new_figure(f"Step {step} of {last} · {phase}", 0.9 + 0.62 * n)
-    axes = figure.subplots()
+    figure, axes = one_panel(f"Step {step} of {last} · {phase}", 0.9 + 0.62 * n)
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
         axes.text(-0.1, -rank - 0.5, f"rank {rank}", ha="right", va="center")
@@ -77,8 +76,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
                           color=INK)  # fmt: skip
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
-    axes.set_xlim(-0.9, max(n, 4) + 0.1)
-    axes.set_ylim(-n - 0.05, 0.45)
+    axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.05, 0.45))
     return render(figure, f"The ring after {step} steps")
 
 

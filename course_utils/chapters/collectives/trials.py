@@ -1,24 +1,19 @@
 """What chapter 11 has its ranks do, by `ranks.run`: count, time and check collectives."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from course_utils.chapters.collectives.by_hand import (
-    ALL_REDUCES,
-    Wires,
-    backend_of,
-    gpu_seconds,
-    slowest_seconds,
-)
+from course_utils.chapters.collectives import by_hand
 
 
 def count_all_reduce(way: str, numbers: int) -> dict[str, Any]:
     """An all_reduce by hand of `numbers` float32, each the rank's number: steps, bytes, sums."""
-    x, net = torch.full((numbers,), float(dist.get_rank())), Wires()
-    ALL_REDUCES[way](x, net)
+    x, net = torch.full((numbers,), float(dist.get_rank())), by_hand.Wires()
+    by_hand.ALL_REDUCES[way](x, net)
     return {"steps": net.steps, "sent": net.sent_bytes, "sum": x.unique().tolist()}
 
 
@@ -31,13 +26,11 @@ def time_all_reduces(
     """
     found = {}
     for size in sizes:
-        x, net = torch.ones(size // 4), Wires()
+        x, net = torch.ones(size // 4), by_hand.Wires()
         for way in ways:
-
-            def work(way: str = way, x: torch.Tensor = x, net: Wires = net) -> None:
-                ALL_REDUCES[way](x, net) if way in ALL_REDUCES else dist.all_reduce(x)
-
-            found[way, size] = slowest_seconds(work, times)
+            own = by_hand.ALL_REDUCES.get(way)
+            work = partial(own, x, net) if own else partial(dist.all_reduce, x)
+            found[way, size] = by_hand.slowest_seconds(work, times)
     return found
 
 
@@ -47,13 +40,13 @@ def time_on_gpus(n_bytes: int) -> float:
     Loops are the longer the less there is to move: a hundred calls, or as many as move 2 GiB.
     """
     x = torch.zeros(n_bytes // 4, device="cuda")
-    return gpu_seconds(lambda: dist.all_reduce(x), min(100, max(5, 2**31 // n_bytes)))
+    return by_hand.gpu_seconds(lambda: dist.all_reduce(x), min(100, max(5, 2**31 // n_bytes)))
 
 
 def sum_by(way: str, numbers: int = 10_000) -> Any:
     """The sum over the ranks of normal random numbers, added in the order of that way."""
     x = torch.randn(numbers, generator=torch.Generator().manual_seed(dist.get_rank()))
-    ALL_REDUCES[way](x, Wires())
+    by_hand.ALL_REDUCES[way](x, by_hand.Wires())
     return x
 
 
@@ -62,7 +55,7 @@ def right_answer(name: str, device: str) -> dict[str, Any]:
     n = dist.get_world_size()
     everyone = torch.arange(float(n * n), device=device).view(n, n)
     found, wanted = ANSWERS[name](everyone[dist.get_rank()].clone(), everyone)
-    return {"backend": backend_of(device), "right": torch.equal(found, wanted)}
+    return {"backend": by_hand.backend_of(device), "right": torch.equal(found, wanted)}
 
 
 def _broadcast(mine: Any, everyone: Any) -> tuple[Any, Any]:

@@ -2,32 +2,19 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "CountedLink": "links",
-    "SlowLink": "links",
-    "apart": "links",
-    "backward": "replicas",
-    "losses_by_exchange": "gradient_compression",
-    "replica": "replicas",
-    "statistics_from_sums": "replicas",
-    "wrong_gradients": "replicas",
-    "by_latency": "scaling",
-    "fit_latency": "scaling",
-    "last_ratio_again": "scaling",
-    "trained": "scaling",
-    "ddp_spans": "scaling_trials",
-    "gpu_efficiency": "scaling_trials",
-    "published_efficiency": "scaling_trials",
-    "step_seconds": "scaling_trials",
-    "descend_quadratic": "staleness",
-    "rate_limit": "staleness",
-    "stale_descent": "staleness",
-    "step_timeline": "step_widget",
-    "data_parallel": "thread_replicas",
-    "save_script": "train_script",
-    "split_by_d2l": "trials",
-    "draw_splits": "ways_to_split",
-    "tensors_to_send": "ways_to_split",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "links": "CountedLink SlowLink apart",
+        "replicas": "backward replica statistics_from_sums wrong_gradients",
+        "gradient_compression": "losses_by_exchange",
+        "scaling": "by_latency fit_latency last_ratio_again trained",
+        "scaling_trials": "ddp_spans gpu_efficiency published_efficiency step_seconds",
+        "staleness": "descend_quadratic rate_limit stale_descent",
+        "step_widget": "step_timeline",
+        "thread_replicas": "data_parallel",
+        "train_script": "save_script",
+        "trials": "split_by_d2l",
+        "ways_to_split": "draw_splits tensors_to_send",
+    },
+)

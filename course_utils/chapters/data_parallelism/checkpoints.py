@@ -6,11 +6,12 @@ A file is 40 bytes of head (a mark, and the SHA-256 of the rest), then what `tor
 import hashlib
 import io
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from course_utils.core import files
 
 MARK = b"COURSE01"
 HEAD_BYTES = len(MARK) + hashlib.sha256().digest_size
@@ -30,17 +31,7 @@ def save(path: str | Path, state: State, world_size: int = 1) -> int:
     path, buffer = Path(path), io.BytesIO()
     torch.save({"world_size": world_size, "state": state}, buffer)
     content = buffer.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MARK + hashlib.sha256(content).digest() + content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    files.write_whole(path, MARK + hashlib.sha256(content).digest() + content)
     _flush_folder(path.parent)
     return HEAD_BYTES + len(content)
 

@@ -14,7 +14,7 @@ from course_utils.chapters.data_parallelism.links import apart
 from course_utils.core import files
 from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
-from course_utils.workloads.resnet import STAGES, Block
+from course_utils.workloads.resnet import stages
 
 IMAGES = files.DATA / "FashionMNIST" / "raw" / "train-images-idx3-ubyte"
 LABELS = files.DATA / "FashionMNIST" / "raw" / "train-labels-idx1-ubyte"
@@ -55,12 +55,9 @@ def _apart(a: nn.Module, b: nn.Module, what: Callable[[Any], Tensor]) -> float:
 
 def resnet18_for_28() -> nn.Module:
     """d2l's ResNet-18 for images (batch, 1, 28, 28): a first layer that doesn't shrink them."""
-    blocks, before = [], 64
-    for channels, stride in STAGES:
-        blocks += [Block(before, channels, stride), Block(channels, channels, 1)]
-        before = channels
+    blocks = stages()
     first = [nn.Conv2d(1, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU()]
-    last = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10)]
+    last = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)]
     return nn.Sequential(*first, *blocks, *last)
 
 

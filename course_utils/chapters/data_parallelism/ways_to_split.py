@@ -60,8 +60,7 @@ def draw_splits(title: str, sent: Mapping[str, float]) -> Picture:
     panels = figure.subplots(1, 3)
     for axes, (way, n_bytes) in zip(panels, sent.items(), strict=True):
         axes.set_axis_off()
-        axes.set_xlim(-0.1, 4.1)
-        axes.set_ylim(-2.9, 6.6)
+        axes.set(xlim=(-0.1, 4.1), ylim=(-2.9, 6.6))
         axes.set_title(f"{way}: {n_bytes / 1e6:,.0f} MB", fontsize=13)
         _stack(axes, way)
         axes.text(2, -0.35, NOTES[way], ha="center", va="top", fontsize=10.5)

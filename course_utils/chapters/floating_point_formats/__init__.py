@@ -2,20 +2,11 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "BitExplorer": "bit_explorer",
-    "ALL": "formats",
-    "BF16": "formats",
-    "E4M3": "formats",
-    "E5M2": "formats",
-    "E8M0": "formats",
-    "FP16": "formats",
-    "FP32": "formats",
-    "FP64": "formats",
-    "INT8": "formats",
-    "TF32": "formats",
-    "make": "formats",
-    "quantize": "quantizer",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "bit_explorer": "BitExplorer",
+        "formats": "ALL BF16 E4M3 E5M2 E8M0 FP16 FP32 FP64 INT8 TF32 make",
+        "quantizer": "quantize",
+    },
+)

@@ -19,7 +19,7 @@ from course_utils.chapters.floating_point_formats.numbers_as_text import (
     nearest,
     parse,
 )
-from course_utils.figures.style import INK, Picture, new_figure, render, styled
+from course_utils.figures.style import INK, Picture, one_panel, render, styled
 
 HERE = Path(__file__).parent
 FIELD_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9")
@@ -163,8 +163,7 @@ def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]
 def draw_bits(fmt: Format, fields: Bits, rows: list[list[str]]) -> Picture:
     """The bits and the rows as a picture, for pages that run nothing."""
     title = f"{dict(rows)['value']} in {fmt.name}"
-    figure = new_figure(title, 1.6 + 0.3 * len(rows))
-    axes = figure.subplots()
+    figure, axes = one_panel(title, 1.6 + 0.3 * len(rows))
     axes.set_axis_off()
     bits = "".join(fields)
     colours = [c for part, c in zip(fields, FIELD_COLOURS, strict=True) for _ in part]

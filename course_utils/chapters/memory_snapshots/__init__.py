@@ -2,25 +2,17 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "draw_outcomes": "allocation_curves",
-    "BROKEN": "broken_rules",
-    "on_gpus": "chapter_snapshots",
-    "origin": "chapter_snapshots",
-    "record_snapshot": "chapter_snapshots",
-    "snapshot_file": "chapter_snapshots",
-    "on_fake_gpu": "made_snapshots",
-    "IDENTIFIES": "peak_by_model",
-    "in_gib": "peak_by_model",
-    "predicted": "peak_by_model",
-    "provenance": "peak_by_model",
-    "recorded_in_gib": "peak_by_model",
-    "to_measure": "peak_by_model",
-    "wrong_by": "peak_by_model",
-    "CONFIG": "programs",
-    "PROGRAMS": "programs",
-    "losses": "published_snapshots",
-    "published_snapshot": "published_snapshots",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "allocation_curves": "draw_outcomes",
+        "broken_rules": "BROKEN",
+        "chapter_snapshots": "on_gpus origin record_snapshot snapshot_file",
+        "made_snapshots": "on_fake_gpu",
+        "peak_by_model": (
+            "IDENTIFIES in_gib predicted provenance recorded_in_gib to_measure wrong_by"
+        ),
+        "programs": "CONFIG PROGRAMS",
+        "published_snapshots": "losses published_snapshot",
+    },
+)

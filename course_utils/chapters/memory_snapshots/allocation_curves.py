@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from course_utils.figures.style import INK, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.what_if import Outcome
 
 if TYPE_CHECKING:
@@ -16,34 +16,23 @@ POINTS = 1500
 
 
 @styled
-def draw_outcomes(
-    outcomes: Mapping[str, Outcome], title: str, capacity: int | None = None
-) -> Picture:
+def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     """Draws the reserved bytes of each outcome as a line; a grey area is what the first allocated.
 
-    A cross stands where memory ran out; `capacity` in bytes is a dashed line.
+    A cross stands where memory ran out.
     Raises: ValueError for no outcomes.
     """
     if not outcomes:
         raise ValueError("There is nothing to draw: run a program first")
-    largest = max(max(o.peak_reserved for o in outcomes.values()), capacity or 0)
+    largest = max(o.peak_reserved for o in outcomes.values())
     scale, unit = (GiB, "GiB") if largest >= 2 * GiB else (MiB, "MiB")
-    figure = new_figure(title, 4.6)
-    axes = figure.subplots()
+    figure, axes = one_panel(title, 4.6)
     first = next(iter(outcomes.values()))
     steps, allocated = _thinned(first.allocated / scale)
     axes.fill_between(steps, allocated, color="#D9D9D9", linewidth=0, label="allocated")
     for place, (label, outcome) in enumerate(outcomes.items()):
         _reserved(axes, outcome, scale, label, (*OTHER_KINDS, INK)[place % 5])
-    if capacity:
-        axes.axhline(capacity / scale, color=INK, linestyle="--", linewidth=1.5)
-        axes.annotate(
-            f"{capacity / scale:g} {unit}", (0, capacity / scale), (4, 4),
-            textcoords="offset points", fontsize=10,
-        )  # fmt: skip
-    axes.set_ylim(0, largest / scale * 1.12)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("step of the program")
+    axes.set(ylim=(0, largest / scale * 1.12), xlim=(0, None), xlabel="step of the program")
     axes.set_ylabel(unit)
     axes.grid(True)
     figure.legend(

@@ -11,12 +11,7 @@ from typing import Any
 
 import torch
 
-from course_utils.chapters.memory_snapshots.made_snapshots import (
-    FOLDER,
-    of_storages,
-    write,
-    write_bytes,
-)
+from course_utils.chapters.memory_snapshots.made_snapshots import FOLDER, of_storages, write
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import evidence, files, recording
 from course_utils.memory import counting
@@ -159,7 +154,7 @@ def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> No
         "peak_allocated_bytes": peak_allocated,
         "peak_reserved_bytes": peak_reserved,
     }
-    write_bytes(content, path)
+    files.write_whole(path, content)
     recording.record(f"{CHAPTER}/{name}", [row])
     for old in set(path.parent.glob(f"{name}.*.pickle")) - {path}:
         old.unlink()

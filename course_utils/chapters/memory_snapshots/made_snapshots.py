@@ -6,7 +6,6 @@ that counts events. The file has torch's own schema, and says that it was made.
 """
 
 import pickle
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from course_utils.memory.allocator.rules import Block, CachingAllocator
 from course_utils.memory.fake_gpu import fake_gpu
 from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.recorder import Recorder
-from course_utils.memory.snapshots.snapshot import Snapshot, load
+from course_utils.memory.snapshots.snapshot import Snapshot, loads
 
 FOLDER = files.DATA / "snapshots"
 
@@ -72,24 +71,9 @@ def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
 
 def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
     """A snapshot's dict, read as a file would be."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        write(content, path)
-        return load(path)
+    return loads(pickle.dumps(content, protocol=4), name)
 
 
 def write(snapshot: dict[str, Any], path: Path) -> None:
     """Pickles a snapshot, whole or not at all."""
-    write_bytes(pickle.dumps(snapshot, protocol=4), path)
-
-
-def write_bytes(content: bytes, path: Path) -> None:
-    """Writes a file whole or not at all; nothing is left behind of one that can't be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    files.write_whole(path, pickle.dumps(snapshot, protocol=4))

@@ -2,11 +2,10 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "OPERATORS": "autocast_rules",
-    "dtype_by_rules": "autocast_rules",
-    "inputs_of": "autocast_rules",
-    "step_bytes_explorer": "step_bytes_widget",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "autocast_rules": "OPERATORS dtype_by_rules inputs_of",
+        "step_bytes_widget": "step_bytes_explorer",
+    },
+)

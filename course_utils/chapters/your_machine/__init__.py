@@ -2,26 +2,17 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "look": "inventory",
-    "chain_step": "latency_trials",
-    "disk_reads": "latency_trials",
-    "gpu_chain_step": "latency_trials",
-    "loopback_message": "latency_trials",
-    "process_start": "latency_trials",
-    "draw_box": "machine_drawing",
-    "sketch": "machine_drawing",
-    "sketch_server": "machine_drawing",
-    "Roof": "roofline",
-    "gpu_roof": "roofline",
-    "draw_parts": "roofline_figure",
-    "draw_rooflines": "roofline_figure",
-    "draw_sweep": "roofline_figure",
-    "measured_panel": "roofline_figure",
-    "published_panel": "roofline_figure",
-    "recorded_panel": "roofline_figure",
-    "roofline_point": "roofline_widget",
-    "draw_ruler": "time_ruler",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "inventory": "look",
+        "latency_trials": "chain_step disk_reads gpu_chain_step loopback_message process_start",
+        "machine_drawing": "draw_box sketch sketch_server",
+        "roofline": "Roof gpu_roof",
+        "roofline_figure": (
+            "draw_parts draw_rooflines draw_sweep measured_panel published_panel recorded_panel"
+        ),
+        "roofline_widget": "roofline_point",
+        "time_ruler": "draw_ruler",
+    },
+)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from course_utils.chapters.your_machine.inventory import Box
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
-from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, shade, styled
+from course_utils.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,23 +141,22 @@ def amount(n_bytes: float, base: int = 1000) -> str:
     return f"{n_bytes / base**power:.3g} {units[power]}"
 
 
-@styled
-def draw_box(title: str, *sketches: Sketch) -> Picture:
+@style.styled
+def draw_box(title: str, *sketches: Sketch) -> style.Picture:
     """One panel a machine, side by side; a bus is drawn the thicker, the more GB/s it carries."""
-    figure = new_figure(title, 4)
+    figure = style.new_figure(title, 4)
     panels = figure.subplots(1, len(sketches), squeeze=False)[0]
     depth = max(_panel(axes, one) for axes, one in zip(panels, sketches, strict=True))
     for axes in panels:
         axes.set_ylim(-depth - 0.1, 0.1)
     figure.set_size_inches(8, 1.1 + UNIT_INCHES * depth)
-    sources = "\n".join(fill(one.provenance, 120) for one in sketches if one.provenance)
-    figure.supxlabel(sources, fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+    style.say_origins(figure, [fill(one.provenance, 120) for one in sketches])
+    return style.render(figure, title, 32)
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:
     """Draws a machine downwards from 0, and gives how deep it got."""
-    colour = COLOURS[one.kind]
+    colour = style.COLOURS[one.kind]
     axes.set_axis_off()
     axes.set_xlim(0, 10)
     axes.set_title(one.title, loc="left", color=colour, fontsize=12, fontweight="bold")
@@ -171,7 +170,7 @@ def _processor(axes: "Axes", one: Sketch, colour: str) -> float:
     text = "\n".join(fill(line, 40) for line in one.processor.splitlines())
     squares = 0.65 if one.cores else 0
     height = _lines(text) + squares + 0.46 * len(one.caches) + 0.15
-    _frame(axes, 0, -height, 9.9, height, shade(colour, 2, 3))
+    _frame(axes, 0, -height, 9.9, height, style.shade(colour, 2, 3))
     axes.text(0.25, -0.15, text, va="top", fontsize=9.5, linespacing=1.3)
     y = -_lines(text) - squares
     _squares(axes, 0.25, y, one.cores, colour)
@@ -199,7 +198,7 @@ def _branch(axes: "Axes", branch: Branch, y: float, start: float, colour: str) -
     _squares(axes, LEFT + 0.25, top - _lines(text) - squares + 0.05, branch.squares, colour)
     if between:
         bar = [top - height + 0.55] * 2
-        axes.plot([LEFT + 0.25, LEFT + WIDTH - 0.3], bar, color=INK, linewidth=4)
+        axes.plot([LEFT + 0.25, LEFT + WIDTH - 0.3], bar, color=style.INK, linewidth=4)
         axes.text(LEFT + 0.25, top - height + 0.12, branch.between, fontsize=8.5)
     return top - height
 

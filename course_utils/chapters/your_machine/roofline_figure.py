@@ -10,24 +10,13 @@ from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import Roof
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
-from course_utils.figures.style import (
-    COLOURS,
-    INK,
-    MARKS,
-    OTHER_KINDS,
-    Picture,
-    new_figure,
-    render,
-    shade,
-    styled,
-    tick,
-)
+from course_utils.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Times = Mapping[str, float | Measurement]
-PART_COLOURS = dict(zip(("memory", "math", "latency"), OTHER_KINDS, strict=False))
+PART_COLOURS = dict(zip(("memory", "math", "latency"), style.OTHER_KINDS, strict=False))
 LABELS = {"memory": "T_mem", "math": "T_math", "latency": "latency"}
 LOWEST, HIGHEST = 0.1, 5000  # FLOP/byte
 LEFT_COLUMN = 5
@@ -77,32 +66,28 @@ def published_panel(roof: Roof, works: Mapping[str, Work], source: str) -> Panel
     return Panel(roof, points, "published", origin)
 
 
-@styled
-def draw_rooflines(title: str, *panels: Panel) -> Picture:
+@style.styled
+def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
     """One panel a machine, side by side, both axes logarithmic and each with its own FLOP/s."""
-    figure = new_figure(title, 4.9)
+    figure = style.new_figure(title, 4.9)
     places = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(places, panels, strict=True):
-        draw_roof(axes, panel.roof, COLOURS[panel.kind])
+        draw_roof(axes, panel.roof, style.COLOURS[panel.kind])
         _points(axes, panel)
-        axes.set_title(panel.kind, loc="left", color=COLOURS[panel.kind], fontweight="bold")
-    origins = dict.fromkeys(fill(panel.provenance, 110) for panel in panels)
-    figure.supxlabel("\n".join(origins), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+        axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
+    style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
+    return style.render(figure, title, 32)
 
 
 def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
     """The slope of the memory, the flat roof, and the ridge between them."""
     ends = (LOWEST, roof.ridge, HIGHEST)
     axes.plot(ends, [roof.attainable(x) for x in ends], color=colour, linewidth=2.5)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(LOWEST, HIGHEST)
+    axes.set(xscale="log", yscale="log", xlim=(LOWEST, HIGHEST))
     axes.set_ylim(roof.attainable(LOWEST) / 3, roof.flop_per_s * 4)
     _write_ticks(axes)
-    axes.set_xlabel("FLOP/byte")
-    axes.set_ylabel("FLOP/s")
-    axes.axvline(roof.ridge, color=INK, linewidth=0.8, linestyle=":")
+    axes.set(xlabel="FLOP/byte", ylabel="FLOP/s")
+    axes.axvline(roof.ridge, color=style.INK, linewidth=0.8, linestyle=":")
     note = f"ridge {roof.ridge:.0f}"
     axes.annotate(note, (roof.ridge, roof.flop_per_s * 2.2), (4, 0), textcoords="offset points",
                   fontsize=10)  # fmt: skip
@@ -110,21 +95,21 @@ def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
 
 def _write_ticks(axes: "Axes") -> None:
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _at: tick(value))
+        axis.set_major_formatter(lambda value, _at: style.tick(value))
         axis.set_minor_formatter("")
     axes.grid(True)
 
 
 def _points(axes: "Axes", panel: Panel) -> None:
     """Marks, with their names in a column for those left of 5 FLOP/byte and in one for the rest."""
-    colour, low, high = COLOURS[panel.kind], *axes.get_ylim()
+    colour, low, high = style.COLOURS[panel.kind], *axes.get_ylim()
     for column in (0.34, 0.6):
         is_left = column < 0.5
         group = [p for p in panel.points.items() if (p[1][0] < LEFT_COLUMN) == is_left]
         last = 1.0
         for name, (x, y) in sorted(group, key=lambda point: -point[1][1]):
             last = min(math.log(y / low) / math.log(high / low) - 0.09, last - 0.06)
-            axes.plot([x], [y], color=colour, marker=MARKS[panel.kind])
+            axes.plot([x], [y], color=colour, marker=style.MARKS[panel.kind])
             axes.annotate(
                 name, (x, y), (column, last), textcoords="axes fraction", va="center", fontsize=10,
                 arrowprops={"arrowstyle": "-", "color": "#AAAAAA", "linewidth": 0.7},
@@ -132,18 +117,19 @@ def _points(axes: "Axes", panel: Panel) -> None:
             )  # fmt: skip
 
 
-@styled
-def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> Picture:
+@style.styled
+def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.Picture:
     """One kernel at growing FLOP/byte: FLOP/s under each GPU's data sheet, and the watts meanwhile.
 
     Rows of gpu, flop_per_byte, gflop_per_s and watts; `sheets` are the roofs by gpu.
     """
-    figure = new_figure(title, 6.2)
+    figure = style.new_figure(title, 6.2)
     rates, power = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
+    grey, mark = style.COLOURS["published"], style.MARKS["published"]
     for place, (gpu, roof) in enumerate(sheets.items()):
         rows = [row for row in sweep.rows if row["gpu"] == gpu]
-        x, colour = [row["flop_per_byte"] for row in rows], shade(COLOURS["published"], place, 3)
-        like = {"color": colour, "marker": MARKS["published"], "markersize": 5, "linestyle": ":"}
+        x, colour = [row["flop_per_byte"] for row in rows], style.shade(grey, place, 3)
+        like = {"color": colour, "marker": mark, "markersize": 5, "linestyle": ":"}
         rates.plot(x, [row["gflop_per_s"] * 1e9 for row in rows], **like)
         rates.plot(x, [roof.attainable(at) for at in x], color=colour, linewidth=1)
         power.plot(x, [row["watts"] for row in rows], **like)
@@ -152,36 +138,33 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> Picture
                           va="center", annotation_clip=False)  # fmt: skip
     rates.set_yscale("log")
     for axes, label in ((rates, "FLOP/s (line: data sheet)"), (power, "watts")):
-        axes.set_xscale("log")
-        axes.set_ylabel(label)
+        axes.set(xscale="log", ylabel=label)
         _write_ticks(axes)
-    power.set_ylim(0)
-    power.set_xlabel("FLOP/byte")
-    figure.supxlabel(sweep.provenance, fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+    power.set(ylim=(0, None), xlabel="FLOP/byte")
+    style.say_origins(figure, [sweep.provenance])
+    return style.render(figure, title, 32)
 
 
-@styled
-def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) -> Picture:
+@style.styled
+def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) -> style.Picture:
     """T_mem, T_math and latency of each operator as shares of its measured time, which is 1.
 
     A bar that ends at 1 predicted its time by the sum; a tick stands where the maximum form ends.
     """
     live = Series.of(times)
     names = list(live.values)
-    figure = new_figure(title, 1.6 + 0.42 * len(names))
-    axes = figure.subplots()
+    figure, axes = style.one_panel(title, 1.6 + 0.42 * len(names))
     for place, name in enumerate(names):
         _stack(axes, place, roof, works[name], live.values[name])
-    axes.axvline(1, color=INK, linewidth=1.5)
+    axes.axvline(1, color=style.INK, linewidth=1.5)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
     _legend(axes)
-    figure.supxlabel(live.provenance, fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+    style.say_origins(figure, [live.provenance])
+    return style.render(figure, title, 32)
 
 
 def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) -> None:
@@ -191,7 +174,7 @@ def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) ->
         axes.barh(place, share, left=left, height=0.66, color=PART_COLOURS[part])
         left += share
     ends = [roof.max_seconds(work) / measured] * 2
-    axes.plot(ends, [place - 0.33, place + 0.33], color=INK, linewidth=1.5)
+    axes.plot(ends, [place - 0.33, place + 0.33], color=style.INK, linewidth=1.5)
 
 
 def _legend(axes: "Axes") -> None:

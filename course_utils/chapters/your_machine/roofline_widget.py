@@ -9,7 +9,7 @@ from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, l
 from course_utils.chapters.your_machine.roofline_figure import draw_roof
 from course_utils.core.gpus import GPUS, Specs, gpu_specs
 from course_utils.figures.controls import LOOK, Controls, slider
-from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, styled
+from course_utils.figures.style import COLOURS, INK, Picture, one_panel, render, say_origins, styled
 
 BATCHES = tuple(2**k for k in range(15))
 WIDTHS = tuple(2**k for k in range(6, 15))
@@ -62,8 +62,7 @@ def draw_layer(specs: Specs, dtype: str, batch: int, n_in: int, n_out: int) -> t
 def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     """The roof, and the point that a layer reaches at most."""
     title = f"{specs.title}, {dtype}: {work.intensity:,.1f} FLOP/byte"
-    figure = new_figure(title, 4)
-    axes = figure.subplots()
+    figure, axes = one_panel(title, 4)
     draw_roof(axes, roof, COLOURS["published"])
     x, y = work.intensity, roof.attainable(work.intensity)
     axes.plot([x, x], [axes.get_ylim()[0], y], color=INK, linewidth=1, linestyle="--")
@@ -72,5 +71,5 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     side = (14, -4) if x < 100 else (-14, -22)
     axes.annotate(note, (x, y), side, textcoords="offset points", va="center", fontsize=12,
                   ha="left" if x < 100 else "right")  # fmt: skip
-    figure.supxlabel(f"published: {specs.source}", fontsize=9, color="#555555", x=0.01, ha="left")
+    say_origins(figure, [f"published: {specs.source}"])
     return render(figure, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.figures.style import COLOURS, MARKS, Picture, new_figure, render, styled, tick
+from course_utils.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,12 +16,12 @@ LOW, HIGH = 2e-10, 1.0  # seconds
 DECADES = [10.0**k for k in range(-9, 1)]
 
 
-@styled
+@style.styled
 def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
     *elsewhere: Series | None,
-) -> Picture:
+) -> style.Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
     What couldn't be measured (None) takes no place.
@@ -31,22 +31,18 @@ def draw_ruler(
     marks = [(v, name, g.kind) for g in groups for name, v in g.values.items() if v > 0]
     up = sorted((mark for mark in marks if mark[2] == "live"), reverse=True)
     down = sorted((mark for mark in marks if mark[2] != "live"), reverse=True)
-    figure = new_figure(title, 1.5 + 0.27 * len(marks))
-    axes = figure.subplots()
-    axes.set_xscale("log")
-    axes.set_xlim(LOW, HIGH)
-    axes.set_ylim(-len(down) - 0.6, len(up) + 0.6)
+    figure, axes = style.one_panel(title, 1.5 + 0.27 * len(marks))
+    axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(-len(down) - 0.6, len(up) + 0.6))
     _scale(axes)
     _marks(axes, up, 1)
     _marks(axes, down, -1)
-    sources = dict.fromkeys(fill(g.provenance, 110) for g in groups)
-    figure.supxlabel("\n".join(sources), fontsize=9, color="#555555", x=0.01, ha="left")
-    return render(figure, title, 32)
+    style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
+    return style.render(figure, title, 32)
 
 
 def _scale(axes: "Axes") -> None:
     axes.axhline(0, color="#222222", linewidth=2)
-    axes.xaxis.set_major_formatter(lambda x, _at: tick(x, "seconds"))
+    axes.xaxis.set_major_formatter(lambda x, _at: style.tick(x, "seconds"))
     axes.set_xticks(DECADES)
     axes.minorticks_off()
     axes.set_yticks([])
@@ -57,9 +53,9 @@ def _scale(axes: "Axes") -> None:
 def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None:
     """A stem from the scale to each time; the longest time stands next to the scale."""
     for place, (value, name, kind) in enumerate(marks, 1):
-        y, colour = side * place, COLOURS[kind]
+        y, colour = side * place, style.COLOURS[kind]
         axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
-        axes.plot([value], [y], color=colour, marker=MARKS[kind], markersize=6)
+        axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
         axes.annotate(

@@ -2,10 +2,10 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "CachingAllocator": "rules",
-    "MiB": "rules",
-    "Settings": "settings",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "rules": "CachingAllocator MiB",
+        "settings": "Settings",
+    },
+)

@@ -13,7 +13,6 @@ from course_utils.memory.allocator.rules import (
     USED,
     Block,
     Driver,
-    OutOfMemory,
     Pool,
 )
 from course_utils.memory.allocator.settings import Settings
@@ -60,7 +59,6 @@ class ExpandableAllocator(TunedAllocator):
     def __init__(self, driver: Driver | None = None, settings: Settings | None = None) -> None:
         super().__init__(driver, settings)
         self.expandable = self.settings.expandable_segments
-        self.collects = False  # torch collects no expandable segments
 
     def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
         """A pool that lists its unmapped blocks too."""
@@ -102,8 +100,6 @@ class ExpandableAllocator(TunedAllocator):
         """
         if not self.expandable:
             return super().new_segment(pool, size)
-        if self.reserved + self.segment_size(size) > self.settings.memory_limit:
-            raise OutOfMemory(f"{size} bytes more are over the memory limit")
         block = self.lowest_room(pool, size)
         if block.state == UNMAPPED:
             self.map(block, min(block.size, size))

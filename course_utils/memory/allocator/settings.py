@@ -16,14 +16,13 @@ INTERVALS = 16  # of roundup_power2_divisions: from 1 MiB to 32 GiB, a power of 
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes in bytes; `memory_limit` is what set_per_process_memory_fraction allows."""
+    """Sizes in bytes."""
 
     max_split_size: float = math.inf
     max_non_split_rounding: int = LARGE_SEGMENT
     large_segment: int = LARGE_SEGMENT
     roundup_power2_divisions: tuple[int, ...] = (0,) * INTERVALS
     garbage_collection_threshold: float = 0.0
-    memory_limit: float = math.inf
     expandable_segments: bool = False
 
     @classmethod

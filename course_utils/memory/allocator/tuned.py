@@ -1,11 +1,10 @@
 """The allocator with all `Settings` but expandable segments.
 
-Rules of torch's c10/cuda/CUDACachingAllocator.cpp, torch 2.13.
+Rules of torch's c10/cuda/CUDACachingAllocator.cpp, torch 2.13. Garbage isn't collected: torch does
+so only under set_per_process_memory_fraction, which no file tells of.
 """
 
-import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Any
 
 from course_utils.memory.allocator.rules import (
@@ -16,37 +15,8 @@ from course_utils.memory.allocator.rules import (
     CachingAllocator,
     Driver,
     OutOfMemory,
-    Pool,
 )
 from course_utils.memory.allocator.settings import INTERVALS, Settings
-
-
-@dataclass
-class Count:
-    """How many searches were made."""
-
-    made: int = 0
-
-
-class AgedPool(Pool):
-    """A pool whose blocks remember after how many searches they became free."""
-
-    def __init__(self, stream: int, small: bool, graph: Any, searches: Count) -> None:
-        super().__init__(stream, small, graph)
-        self.searches = searches
-        self.since: dict[Block, int] = {}
-
-    def add(self, block: Block) -> None:
-        super().add(block)
-        self.since[block] = self.searches.made
-
-    def remove(self, block: Block) -> None:
-        super().remove(block)
-        del self.since[block]
-
-    def age(self, block: Block) -> int:
-        """Searches since the block became free."""
-        return self.searches.made - self.since[block]
 
 
 class TunedAllocator(CachingAllocator):
@@ -55,15 +25,6 @@ class TunedAllocator(CachingAllocator):
     def __init__(self, driver: Driver | None = None, settings: Settings | None = None) -> None:
         super().__init__(driver)
         self.settings = settings or Settings()
-        limited = self.settings.memory_limit < math.inf
-        self.collects = limited and self.settings.garbage_collection_threshold > 0
-        self.searches = Count()  # of the large pools
-
-    def new_pool(self, stream: int, small: bool, graph: Any) -> Pool:
-        """An empty pool; where garbage is collected, its blocks have ages."""
-        if not self.collects or small or graph != (0, 0):
-            return super().new_pool(stream, small, graph)
-        return AgedPool(stream, small, graph, self.searches)
 
     def round(self, size: int) -> int:
         """Rule: with divisions d > 1, sizes over 512·d go up to a multiple of 2^⌊log₂ size⌋/d.
@@ -88,8 +49,6 @@ class TunedAllocator(CachingAllocator):
 
     def find(self, pool: Any, size: int) -> Block | None:
         """The best fit, unless `max_split_size` keeps it for others."""
-        if isinstance(pool, AgedPool):
-            pool.searches.made += 1
         block = super().find(pool, size)
         return block if block is not None and self.may_take(block, size) else None
 
@@ -106,8 +65,7 @@ class TunedAllocator(CachingAllocator):
         return not unsplit and super().splits(block, size)
 
     def miss(self, pool: Any, size: int) -> Block:
-        """Rule: collect garbage; ask; free oversize blocks, ask; empty the cache, ask."""
-        self.collect_garbage()
+        """Rule: ask; free oversize blocks, ask; empty the cache, ask."""
         try:
             return self.new_segment(pool, size)
         except OutOfMemory:
@@ -118,13 +76,6 @@ class TunedAllocator(CachingAllocator):
                     pass
         self.empty_cache()
         return self.new_segment(pool, size)
-
-    def new_segment(self, pool: Any, size: int) -> Block:
-        """One call to the driver, within the memory limit. Raises: OutOfMemory."""
-        wanted, limit = self.segment_size(size), self.settings.memory_limit
-        if self.reserved + wanted > limit:
-            raise OutOfMemory(f"{wanted} bytes wanted, {limit - self.reserved:.0f} allowed")
-        return super().new_segment(pool, size)
 
     def release_oversize(self, pool: Any, size: int) -> bool:
         """Rule: with `max_split_size`, give back what `oversize` says, and say if that may do."""
@@ -153,23 +104,3 @@ class TunedAllocator(CachingAllocator):
             if block.place is None and block.is_whole():
                 chosen.append(block)
         return chosen
-
-    def collect_garbage(self) -> None:
-        """Rule: over the threshold of the memory limit, free whole large segments that were not
-        used for longer than the average, until under it (`garbage_collect_cached_blocks`).
-        """
-        if not self.collects:
-            return
-        fraction = self.settings.garbage_collection_threshold
-        target = self.reserved - int(fraction * self.settings.memory_limit)
-        large = sorted(key for key in self.pools if key[0] == (0, 0) and not key[1])
-        whole = [b for key in large for _, _, b in self.pools[key].blocks if b.is_whole()]
-        reclaimed, freed = 0, True
-        while whole and freed and reclaimed < target:
-            average = sum(b.pool.age(b) for b in whole) / len(whole)
-            old = [b for b in whole if b.place is None and b.pool.age(b) >= average]
-            reclaimed += sum(b.size for b in old)
-            freed = bool(old)
-            for block in old:
-                self.release_block(block)
-            whole = [b for b in whole if b not in old]

@@ -2,8 +2,4 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "history": "lives",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(__name__, {"lives": "history"})

@@ -57,10 +57,6 @@ class Segment:
         return self.address + self.total_size
 
     @property
-    def allocated_size(self) -> int:
-        return sum(b.size for b in self.blocks if b.state == "active_allocated")
-
-    @property
     def active_size(self) -> int:
         return sum(b.size for b in self.blocks if b.live)
 
@@ -71,14 +67,13 @@ class Segment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a file says; `settings` are the allocator's, `annotations` as torch wrote them."""
+    """All that a file says; `settings` are the allocator's."""
 
     name: str
     all_segments: tuple[Segment, ...] = field(repr=False)
     traces: tuple[Trace, ...] = field(repr=False)
     stacks: Stacks = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
-    annotations: tuple[dict[str, Any], ...] = field(repr=False)
 
     @property
     def devices(self) -> list[int]:
@@ -117,10 +112,15 @@ def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_B
     path = Path(path)
     with path.open("rb") as file:
         data = file.read(min(path.stat().st_size, largest_bytes) + 1)
+    return loads(data, path.name, largest_bytes)
+
+
+def loads(data: bytes, name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
+    """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
     try:
-        return _snapshot(path.name, safe_pickle.read(data, largest_bytes), len(data))
+        return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
     except SnapshotError as problem:
-        raise SnapshotError(f"{path.name} is refused: {problem}") from None
+        raise SnapshotError(f"{name} is refused: {problem}") from None
 
 
 def _snapshot(name: str, content: Any, size: int) -> Snapshot:
@@ -143,12 +143,9 @@ def _snapshot(name: str, content: Any, size: int) -> Snapshot:
         what = f"{type(problem).__name__}: {problem}"
         raise SnapshotError(f"its fields are not those of a snapshot ({what:.200}).") from None
     stacks.forget_sources()
-    settings, notes = content.get("allocator_settings"), content.get("external_annotations")
-    return Snapshot(
-        name, segments, traces, stacks,
-        settings if isinstance(settings, dict) else {},
-        tuple(n for n in notes if isinstance(n, dict)) if isinstance(notes, list) else (),
-    )  # fmt: skip
+    settings = content.get("allocator_settings")
+    settings = settings if isinstance(settings, dict) else {}
+    return Snapshot(name, segments, traces, stacks, settings)
 
 
 def _segment(raw: dict[str, Any], stacks: Stacks, walked: Walked) -> Segment:

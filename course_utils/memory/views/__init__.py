@@ -2,15 +2,13 @@
 
 from course_utils.core.doors import door
 
-ROOMS = {
-    "compare": "comparison",
-    "draw_comparison": "comparison",
-    "PeakIcicle": "peak_icicle",
-    "SegmentsMap": "segments_map",
-    "draw_histories": "timeline",
-    "draw_timeline": "timeline",
-    "MemoryTimeline": "timeline",
-    "allocation_rows": "words",
-}
-
-__getattr__, __dir__ = door(__name__, ROOMS)
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "comparison": "compare draw_comparison",
+        "peak_icicle": "PeakIcicle",
+        "segments_map": "SegmentsMap",
+        "timeline": "draw_histories draw_timeline MemoryTimeline",
+        "words": "allocation_rows",
+    },
+)

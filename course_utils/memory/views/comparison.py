@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course_utils.figures.style import KINDS, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.figures.style import KINDS, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.figures.tables import table
 from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.snapshot import Snapshot
@@ -23,10 +23,6 @@ class Growth:
     def at_peak(self) -> int:
         return self.peak_b - self.peak_a
 
-    @property
-    def at_end(self) -> int:
-        return self.end_b - self.end_a
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -36,10 +32,9 @@ class Comparison:
     b: History
     rows: tuple[Growth, ...]
 
-    def grown(self, at_end: bool = False) -> list[Growth]:
-        """Only what grew, most first: at the peak, or in what was left at the end."""
-        change = [(row.at_end if at_end else row.at_peak, row) for row in self.rows]
-        return [row for grown, row in sorted(change, key=lambda c: -c[0]) if grown > 0]
+    def grown(self) -> list[Growth]:
+        """Only what grew at the peak, most first."""
+        return [row for row in self.rows if row.at_peak > 0]
 
     def __str__(self) -> str:
         a, b = (int(h.live[h.peak]) for h in (self.a, self.b))
@@ -82,17 +77,15 @@ def compare(a: Snapshot | History, b: Snapshot | History) -> Comparison:
     )  # fmt: skip
     sites = dict.fromkeys(site for each in (*peaks, *ends) for site in each)
     rows = [Growth(site, *(each.get(site, 0) for each in (*peaks, *ends))) for site in sites]
-    rows.sort(key=lambda row: (-abs(row.at_peak), -abs(row.at_end), row.site))
+    rows.sort(key=lambda row: (-abs(row.at_peak), -abs(row.end_b - row.end_a), row.site))
     return Comparison(first, second, tuple(rows))
 
 
 @styled
-def draw_comparison(comparison: Comparison, title: str = "", most: int = 12) -> Picture:
+def draw_comparison(comparison: Comparison, title: str) -> Picture:
     """Two bars for each site at the peak, the most changed first, the names as in the snapshots."""
-    rows = comparison.rows[:most][::-1]
-    title = title or f"From {comparison.a.name} to {comparison.b.name}: what grew"
-    figure = new_figure(title, 1.6 + 0.55 * len(rows))
-    axes = figure.subplots()
+    rows = comparison.rows[:12][::-1]
+    figure, axes = one_panel(title, 1.6 + 0.55 * len(rows))
     scale, unit = unit_of(max([max(row.peak_a, row.peak_b) for row in rows], default=1))
     for offset, colour, name, values in (
         (0.19, KINDS["wait"], comparison.a.name, [row.peak_a for row in rows]),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.figures.byte_bars import PARTS
-from course_utils.figures.style import INK, OTHER_KINDS, Picture, new_figure, render, styled
+from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.snapshots.lives import History
 from course_utils.memory.snapshots.stacks import path
 from course_utils.memory.views.bands import BEFORE_COLOUR
@@ -92,17 +92,15 @@ def _skipping_shared_beginning(root: Node) -> Node:
 
 
 @styled
-def draw_peak(history: History, moment: int | None = None, title: str = "") -> Picture:
-    """The call stacks of what is live at a moment (without one, at the peak), as an icicle: each
-    function as wide as the bytes that it and what it called asked for.
+def draw_peak(history: History) -> Picture:
+    """The call stacks of what is live at the peak, as an icicle: each function as wide as the bytes
+    that it and what it called asked for.
     """
-    moment = history.peak if moment is None else moment
-    root = tree(history, moment)
+    root = tree(history)
     nodes = [(n, d, left) for n, d, left in root.walk() if d <= DEEPEST_SHOWN]
     depth = max(d for _, d, _ in nodes) + 1
-    title = title or f"Who held the {size_text(root.size)} that were live {_when(history, moment)}"
-    figure = new_figure(title, 1.2 + 0.36 * depth)
-    axes = figure.subplots()
+    title = f"Who held the {size_text(root.size)} that were live at the peak"
+    figure, axes = one_panel(title, 1.2 + 0.36 * depth)
     total = max(root.size, 1)
     for node, level, left in nodes:
         colour = BEFORE_COLOUR if level == 0 else colour_of(node.name)
@@ -114,14 +112,9 @@ def draw_peak(history: History, moment: int | None = None, title: str = "") -> P
         if room > 5:
             text = shortened(f"{node.name} · {size_text(node.size)}", room)
             axes.text(left / total + 0.004, level, text, va="center", fontsize=9, color=INK)
-    axes.set_ylim(depth - 0.4, -0.6)
-    axes.set_xlim(0, 1)
+    axes.set(ylim=(depth - 0.4, -0.6), xlim=(0, 1))
     axes.set_axis_off()
     return render(figure, title)
-
-
-def _when(history: History, moment: int) -> str:
-    return "at the peak" if moment == history.peak else moment_text(history, moment)
 
 
 def colour_of(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.figures.style import Picture, new_figure, render, styled
+from course_utils.figures.style import Picture, one_panel, render, styled
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.views.view import MemoryView, script
 from course_utils.memory.views.words import allocation_lines, moment_text, size_text
@@ -143,25 +143,23 @@ def _largest_gap(start: Array, end: Array, low: Array, high: Array) -> int:
 
 
 @styled
-def draw_segments(history: History, moment: int | None = None, title: str = "") -> Picture:
-    """The map of all segments at a moment (without one, at the peak): what is handed out, what
-    lies free between, what could be given back. Raises: ValueError for no such moment.
+def draw_segments(history: History) -> Picture:
+    """The map of all segments at the peak: what is handed out, what lies free between, what could
+    be given back.
     """
     from matplotlib.patches import Patch
 
-    moment = history.peak if moment is None else moment
     layout = MemoryMap(history)
-    shown = layout.at(moment)
-    title = title or map_text(shown)
-    figure = new_figure(title, 5.0)
-    axes = figure.subplots()
+    shown = layout.at(history.peak)
+    title = map_text(shown)
+    figure, axes = one_panel(title, 5.0)
     axes.imshow(mixed(layout, shown), aspect="auto", interpolation="nearest")
     axes.set_yticks(np.arange(-0.5, layout.shape[0]), [])
     axes.grid(axis="y", color=PAPER, linewidth=2)
     axes.tick_params(length=0)
     axes.set_xticks([])
     row = size_text(layout.cell_bytes * layout.shape[1])
-    axes.set_xlabel(f"addresses, {row} a row; {moment_text(history, moment)}")
+    axes.set_xlabel(f"addresses, {row} a row; {moment_text(history, history.peak)}")
     for side in axes.spines.values():
         side.set_visible(False)
     marks = [Patch(color=c, label=name) for c, name in zip(COLOURS, KINDS, strict=True)]

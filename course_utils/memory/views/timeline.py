@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_utils.figures.style import COLOURS, INK, Picture, new_figure, render, styled
+from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.views.bands import Bands, bands, groups
 from course_utils.memory.views.view import MemoryView, script
@@ -23,21 +23,17 @@ if TYPE_CHECKING:
 
 
 @styled
-def draw_timeline(
-    history: History, title: str = "", low: int = 0, high: int | None = None
-) -> Picture:
+def draw_timeline(history: History, title: str = "") -> Picture:
     """Live allocations stacked over the events, coloured by kind or by who asked, and the peak.
 
-    The line above is what the driver had given. `low` and `high` are the moments at the edges.
-    Raises: ValueError for an empty window.
+    The line above is what the driver had given.
     """
     from matplotlib.ticker import MaxNLocator
 
-    shown = bands(history, low, high)
+    shown = bands(history)
     peak = size_text(int(history.live[history.peak]))
     title = title or f"{peak} were live at the peak, at event {history.peak:,}"
-    figure = new_figure(title, 5.4)
-    axes = figure.subplots()
+    figure, axes = one_panel(title, 5.4)
     scale, unit = unit_of(max(history.reserved.max(), history.live.max(), 1))
     _stack(axes, history, shown, scale)
     reserved = history.reserved[shown.moments] / scale
@@ -46,8 +42,7 @@ def draw_timeline(
     axes.set_xlim(shown.moments[0], max(shown.moments[-1], shown.moments[0] + 1))
     axes.set_ylim(0, 1.18 * max(reserved.max(), history.live[shown.moments].max() / scale, 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("events of the trace")
-    axes.set_ylabel(f"{unit}, as requested")
+    axes.set(xlabel="events of the trace", ylabel=f"{unit}, as requested")
     _legend(axes, history, shown)
     return render(figure, title)
 
@@ -72,8 +67,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         moments, live, reserved = np.arange(of.moments), of.live / scale, of.reserved / scale
         axes.fill_between(moments, live, step="post", color=colour or "#D9D9D9", linewidth=0)
         axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
-        axes.set_xlim(0, max(of.moments - 1, 1))
-        axes.set_ylim(0, 1.1 * reserved.max() or 1)
+        axes.set(xlim=(0, max(of.moments - 1, 1)), ylim=(0, 1.1 * reserved.max() or 1))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(unit)
         peaks = (size_text(int(curve.max())) for curve in (of.live, of.reserved))
@@ -109,14 +103,13 @@ def outline(edges: Array, bottom: Array, top: Array, first: int, last: int) -> A
 
 def _mark_peak(axes: "Axes", history: History, shown: Bands, scale: int, peak: str) -> None:
     low, high = int(shown.moments[0]), int(shown.moments[-1])
-    if low <= history.peak <= high:
-        at, height = history.peak, history.live[history.peak] / scale
-        side = "right" if at - low > (high - low) / 2 else "left"
-        axes.plot([at], [height], marker="v", color=INK, markersize=8, zorder=5)
-        axes.annotate(
-            f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
-            textcoords="offset points", ha=side, fontsize=11, fontweight="bold",
-        )  # fmt: skip
+    at, height = history.peak, history.live[history.peak] / scale
+    side = "right" if at - low > (high - low) / 2 else "left"
+    axes.plot([at], [height], marker="v", color=INK, markersize=8, zorder=5)
+    axes.annotate(
+        f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
+        textcoords="offset points", ha=side, fontsize=11, fontweight="bold",
+    )  # fmt: skip
 
 
 def _legend(axes: "Axes", history: History, shown: Bands) -> None:

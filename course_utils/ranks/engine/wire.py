@@ -31,9 +31,6 @@ class Line:
         self.connection = connection
         self._sending = threading.Lock()
 
-    def fileno(self) -> int:
-        return self.connection.fileno()
-
     def send(self, message: Message, payload: bytes = b"") -> None:
         head = json.dumps(message).encode()
         with self._sending:
@@ -138,8 +135,6 @@ def _connection(caller: socket.socket) -> Connection:
 
 def _limit(connection: Connection, receive: float, send: float) -> None:
     """How long one system call may wait: a stopped rank must not stop the notebook. 0: for ever."""
-    if os.name == "nt":
-        return
     with socket.socket(fileno=os.dup(connection.fileno())) as same:
         for option, seconds in ((socket.SO_RCVTIMEO, receive), (socket.SO_SNDTIMEO, send)):
             same.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(seconds), 0))

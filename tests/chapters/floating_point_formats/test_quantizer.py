@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.chapters.floating_point_formats.formats import ALL, BF16, E2M1, E4M3, E8M0, FP16
+from course_utils.chapters.floating_point_formats.formats import ALL, E2M1, E4M3, E8M0
 from course_utils.chapters.floating_point_formats.quantizer import quantize
 from tests.chapters.floating_point_formats.oracles import boundaries, named
 
@@ -32,18 +32,7 @@ def test_the_quick_quantiser_is_bit_equal_to_gfloat(fmt):
     want = fmt.round(x, overflow="saturate")
     largest = float(np.finfo(np.float32).max)  # FP64's is no float32
     want = np.clip(want, -largest, largest)
-    same_bits(quantize(torch.from_numpy(x), fmt, "saturate").numpy(), want)
-    if fmt.has_infinity or fmt.has_nan:
-        same_bits(quantize(torch.from_numpy(x), fmt, "inf_or_nan").numpy(), fmt.round(x))
-
-
-@pytest.mark.parametrize("fmt", [BF16, FP16, E4M3, E2M1], **named)
-def test_the_quick_quantisers_stochastic_rounding_is_right_on_average(fmt):
-    torch.manual_seed(0)
-    x = torch.full((200_000,), 1 + fmt.ulp(1.0) * 0.3)
-    y = quantize(x, fmt, noise=torch.rand_like(x))
-    assert set(y.tolist()) == {1.0, 1 + fmt.ulp(1.0)}
-    assert abs((y.double().mean().item() - 1) / fmt.ulp(1.0) - 0.3) < 0.01
+    same_bits(quantize(torch.from_numpy(x), fmt).numpy(), want)
 
 
 def test_the_quick_quantiser_keeps_nan():
@@ -55,7 +44,6 @@ def test_the_quick_quantiser_keeps_nan():
     [
         (lambda: quantize(torch.ones(2).half(), E4M3), TypeError, "wants float32 or float64"),
         (lambda: quantize(torch.ones(2), E8M0), ValueError, "holds scales, not values"),
-        (lambda: quantize(torch.ones(2), E4M3, "wrap"), ValueError, "overflow is one of"),
     ],
 )
 def test_what_the_quick_quantiser_cant_do_it_says(call, error, says):

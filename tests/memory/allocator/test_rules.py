@@ -160,27 +160,6 @@ def test_a_refused_request_returns_one_oversize_block_before_the_rest():
     ]
 
 
-def test_garbage_collection_frees_what_was_unused_for_longest():
-    settings = Settings(garbage_collection_threshold=0.5, memory_limit=100 * MiB)
-    allocator = TunedAllocator(settings=settings)
-    allocator.malloc(2 * MiB)
-    old, young = allocator.malloc(30 * MiB), allocator.malloc(40 * MiB)
-    allocator.free(old)
-    for _ in range(3):
-        allocator.malloc(1 * MiB + 1)
-    allocator.free(young)
-    allocator.malloc(50 * MiB)
-    freed = [size // MiB for name, _, size in allocator.driver.calls if name == "segment_free"]
-    assert freed == [30, 40]
-
-
-def test_the_memory_limit_is_kept():
-    allocator = TunedAllocator(settings=Settings(memory_limit=30 * MiB))
-    allocator.malloc(20 * MiB)
-    with pytest.raises(OutOfMemory, match="allowed"):
-        allocator.malloc(12 * MiB)
-
-
 def test_settings_are_read_as_torch_reads_them():
     # The text and what it means are those of torch's own test of its parser.
     found = Settings.parse(
