@@ -34,7 +34,5 @@ __all__ = list(ROOMS)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext course_utils`: makes `%%ranks` known; what ranks compute counts as this page's."""
+    """`%load_ext course_utils`: makes `%%ranks` known."""
     import_module("course_utils.ranks.engine.magic").register(shell)
-    crew = import_module("course_utils.ranks.engine.crew")
-    import_module("course_utils.core.timing").adopt(crew.processes)

@@ -20,8 +20,9 @@ LAYERS = (
 )  # fmt: skip
 NAMED = re.compile(r"course_utils(\.\w+)+")
 PRIVATE = re.compile(r"_[^_]")
-BY_NAME = {  # what finds the chapters' parts by name, when a reader asks for one
+BY_NAME = {  # modules found by name, where somebody else imported them or a reader asks for them
     ("course_utils.lesson.exercises", "course_utils.chapters"),
+    ("course_utils.core.timing", "course_utils.ranks.engine.crew"),
 }
 WHERE = f"""
 Where a line belongs (CONTRIBUTING.md): what one chapter uses, in chapters/<that chapter>; what a

@@ -24,6 +24,7 @@ EVERYTHING = re.compile(
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
     "tests/pages/test_answers.py",
+    "tests/lesson/test_progress.py",
     "tests/pages/conditions/test_conditions.py",
 )
 HOUSE = "tests/test_house.py"  # reads every module and page as text
@@ -100,7 +101,9 @@ def _checkers(path: str) -> frozenset[str]:
     if path.endswith(".ipynb"):
         chapter = Path(path).stem.partition("_")[2]
         return frozenset(_name(room) for room in rooms if room.parent.name == chapter)
-    return frozenset(map(_name, rooms)) if DOOR in used_by(path) else frozenset()
+    if DOOR not in used_by(path):
+        return frozenset()
+    return frozenset(map(_name, [*rooms, *(ROOT / "tests/chapters").glob("*/wrong_*.py")]))
 
 
 @cache

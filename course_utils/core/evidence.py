@@ -54,9 +54,15 @@ class Series:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row], kind: str, provenance: str, **about: str) -> "Series":
-        """Rows from elsewhere; their first two columns are labels and values."""
-        label, value = list(rows[0])[:2]
-        values = {row[label]: row[value] for row in rows}
+        """Rows from elsewhere; their first two columns are labels and values.
+
+        Raises: EvidenceError for a column alone, and for labels that are lists.
+        """
+        try:
+            label, value = list(rows[0])[:2]
+            values = {row[label]: row[value] for row in rows}
+        except (TypeError, ValueError):
+            raise EvidenceError(f"{provenance}: rows begin with a label and a value") from None
         return cls(values, kind, provenance, rows=rows, **about)
 
     @classmethod

@@ -123,17 +123,27 @@ def _place(module: str, name: str) -> tuple[str, str] | None:
     package, *folders = module.split(".")
     if package != "course_utils":
         return None
-    if not (files.ROOT / module.replace(".", "/")).is_dir():
+    if not _is_folder(".".join(folders)):
         return ".".join(folders), name
     rooms: dict[str, str] = getattr(import_module(module), "ROOMS", {})
     room = ".".join([*folders, rooms.get(name, name)])
     return room, name if name in rooms else "*"
 
 
+def _is_folder(room: str) -> bool:
+    return (files.ROOT / "course_utils" / room.replace(".", "/")).is_dir()
+
+
 def _follow(room: str, name: str, found: dict[str, str]) -> None:
     """Adds a name of a room to `found`, with its code, and all that this code rests on."""
     if MEASURES_NOTHING.match(room) or not (code := _room(room)):
         return
+    if name == "*":  # a folder's door is as good as all that it offers
+        behind = (
+            getattr(import_module(f"course_utils.{room}"), "ROOMS", {}) if _is_folder(room) else {}
+        )
+        for offered, module in behind.items():
+            _follow(f"{room}.{module}", offered, found)
     for one in list(code.own) if name == "*" else [name]:
         if one in code.elsewhere and one not in code.own:
             _follow(*code.elsewhere[one], found)

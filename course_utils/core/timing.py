@@ -17,7 +17,7 @@ REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising tak
 BLOCK_SECONDS = 0.05  # the guard's unit: the system counts processor time in ticks of 10 ms
 WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # guests are in user already
 _PID = os.getpid()
-_ours: set[int] = set()
+RANKS = "course_utils.ranks.engine.crew"  # whose processes work for this one
 
 
 def seconds(fn: Callable[[], Any]) -> float:
@@ -105,17 +105,11 @@ def synchronize() -> None:
         torch.mps.synchronize()
 
 
-def adopt(pids: set[int]) -> None:
-    """Processes that work for this one from now on: its ranks. The set is read anew each time."""
-    global _ours
-    _ours = pids
-
-
 class OthersClock:
     """How many processors programs other than this process took since this clock was made.
 
-    Processor time of this process, and of those that it adopted, isn't theirs; that of child
-    processes which still run is.
+    Processor time of this process and of its ranks isn't theirs; that of other child processes
+    which still run is.
     """
 
     def __init__(self) -> None:
@@ -143,7 +137,9 @@ def others_seconds() -> float | None:
     except (OSError, ValueError):
         return None
     everyone = sum(getattr(spent, kind, 0.0) for kind in WORKING)
-    return everyone - time.process_time() - sum(map(_used_by, _ours))
+    crew = sys.modules.get(RANKS)  # where no rank was started there is none
+    ranks = crew.processes if crew else ()
+    return everyone - time.process_time() - sum(map(_used_by, ranks))
 
 
 def _used_by(pid: int) -> float:

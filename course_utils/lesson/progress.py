@@ -15,6 +15,7 @@ from course_utils.core.running import is_attended
 from course_utils.lesson import catalog
 
 FILE = "COURSE_PROGRESS"
+WAIT_SECONDS = 2  # for other kernels; longer than any of them takes
 NOWHERE = "Nothing leaves this machine. To forget it: python -m course_utils progress --clear"
 Kept = dict[str, Any]
 
@@ -106,7 +107,8 @@ def _change(change: Any) -> None:
         return
     from filelock import FileLock
 
-    with suppress(OSError), FileLock(_lock_path()):
+    lock = FileLock(_lock_path(), timeout=WAIT_SECONDS, fallback_to_soft=False)
+    with suppress(OSError, NotImplementedError), lock:
         kept = read()
         change(kept)
         kept["cells"] = {stem: sorted(set(ids)) for stem, ids in sorted(kept["cells"].items())}

@@ -28,6 +28,7 @@ def welcome() -> None:
     """
     if not any(isinstance(finder, _Host) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Host())
+        sys.meta_path.append(_Doorkeeper())
 
 
 class _Host(MetaPathFinder):
@@ -40,7 +41,7 @@ class _Host(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
-            raise ModuleNotFoundError(HOW_TO_INSTALL, name=name)
+            return spec
         run = spec.loader.exec_module
 
         def run_quietly(module: ModuleType) -> None:
@@ -54,6 +55,17 @@ class _Host(MetaPathFinder):
 
         spec.loader.exec_module = run_quietly  # type: ignore[method-assign]
         return spec
+
+
+class _Doorkeeper(MetaPathFinder):
+    """Comes after every other finder, and says what to do about a d2l that none of them found."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name in ("d2l", "d2l.torch"):
+            raise ModuleNotFoundError(HOW_TO_INSTALL, name=name)
+        return None
 
 
 def _declare_torchvision_operators() -> None:

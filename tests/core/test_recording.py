@@ -164,6 +164,8 @@ def test_a_digest_reaches_into_the_library_and_leaves_out_what_only_draws(tmp_pa
     found = {}
     measured_code._follow("core.timing", "measure", found)
     assert {"measure", "DeviceClock", "synchronize", "Measurement"} <= set(found)
+    measured_code._follow("memory", "*", found)  # as `from course_utils import memory` leads
+    assert {"count", "_tensors"} <= set(found)
     measured_code._follow("figures.compare", "compare_bars", found)
     assert "compare_bars" not in found
 

@@ -4,22 +4,23 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils.core.machine import nvidia_smi, query_gpus
+from course_utils.core.machine import nvidia_smi
 
 SECTOR = 512  # the unit of /sys/block/*/size, whatever the disk's own sectors are
 NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d*")
 ETHERNET = "1"  # of /sys/class/net/*/type (linux/if_arp.h)
-# Of PCIe, by generation: 10⁹ transfers a second, each a bit, less what the line code takes: 10 bits
-# for 8 in generations 1 and 2, then 130 for 128, and none in 6, whose error correction isn't
-# counted. Source: PCI Express Base Specification.
-LANE_GBIT_PER_S = {
-    "1": 2.5 * 8 / 10,
-    "2": 5 * 8 / 10,
-    "3": 8 * 128 / 130,
-    "4": 16 * 128 / 130,
-    "5": 32 * 128 / 130,
-    "6": 64.0,
+# By 10⁹ transfers a second (each a bit) of a PCIe lane: the generation, and what the line code
+# leaves: 8 bits of 10 in generations 1 and 2, then 128 of 130, and all in 6, whose error correction
+# isn't counted. Source: PCI Express Base Specification.
+GENERATIONS = {
+    2.5: (1, 8 / 10),
+    5.0: (2, 8 / 10),
+    8.0: (3, 128 / 130),
+    16.0: (4, 128 / 130),
+    32.0: (5, 128 / 130),
+    64.0: (6, 1.0),
 }
+PCI_ADDRESS = ("pci_domain_id", "pci_bus_id", "pci_device_id")
 
 
 @dataclass(frozen=True)
@@ -84,34 +85,37 @@ def networks(root: Path) -> tuple[Network, ...]:
     return tuple(found)
 
 
-def gpu_links() -> tuple[GPULink, ...]:
-    """Every CUDA GPU that torch sees, with its links as NVIDIA's driver tells them.
+def gpu_links(root: Path) -> tuple[GPULink, ...]:
+    """Every CUDA GPU that torch sees; the system tells its PCIe link, the driver its NVLinks.
 
-    They are matched by UUID: torch counts the GPUs that CUDA_VISIBLE_DEVICES leaves, in its order,
-    the driver all of them.
+    A GPU is found by its PCI address and its UUID: torch counts the GPUs that CUDA_VISIBLE_DEVICES
+    leaves, in its order, the driver all of them. A slice of a GPU (MIG) has a UUID of its own.
     """
     import torch
 
-    pcie = read_pcie(query_gpus("uuid,pcie.link.gen.max,pcie.link.width.max"))
     nvlinks = read_nvlinks(nvidia_smi("nvlink", "--status"))
     found = []
     for index in range(torch.cuda.device_count()):
         gpu = torch.cuda.get_device_properties(index)
-        uuid = f"GPU-{gpu.uuid}"
-        name, speed = pcie.get(uuid, (None, None))
-        found.append(GPULink(gpu.name, gpu.total_memory, name, speed, nvlinks.get(uuid)))
+        name, speed = read_pcie(root, *(getattr(gpu, part, None) for part in PCI_ADDRESS))
+        nvlink = nvlinks.get(f"GPU-{getattr(gpu, 'uuid', '')}")
+        found.append(GPULink(gpu.name, gpu.total_memory, name, speed, nvlink))
     return tuple(found)
 
 
-def read_pcie(lines: list[str]) -> dict[str, tuple[str, float]]:
-    """By UUID, ("PCIe 5 x16", 63.0 GB/s), from lines of UUID, generation and lanes."""
-    found = {}
-    for line in lines:
-        if told := re.fullmatch(r"(GPU-\S+), ([1-6]), (\d+)", line):
-            uuid, generation, lanes = told.groups()
-            gb_per_s = LANE_GBIT_PER_S[generation] * int(lanes) / 8
-            found[uuid] = f"PCIe {generation} x{lanes}", gb_per_s
-    return found
+def read_pcie(
+    root: Path, domain: int | None, bus: int | None, device: int | None
+) -> tuple[str | None, float | None]:
+    """("PCIe 5 x16", 63.0 GB/s one way) of a device by its address; (None, None): not told."""
+    if domain is None or bus is None or device is None:
+        return None, None
+    folder = root / "sys/bus/pci/devices" / f"{domain:04x}:{bus:02x}:{device:02x}.0"
+    told = re.match(r"[\d.]+", text_of(folder / "max_link_speed"))
+    lanes = text_of(folder / "max_link_width")
+    if not told or float(told[0]) not in GENERATIONS or not lanes.isdigit() or int(lanes) > 32:
+        return None, None
+    generation, left = GENERATIONS[float(told[0])]
+    return f"PCIe {generation} x{lanes}", float(told[0]) * left * int(lanes) / 8
 
 
 def read_nvlinks(lines: list[str]) -> dict[str, float]:

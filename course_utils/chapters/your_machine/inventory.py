@@ -74,7 +74,7 @@ def look(root: Path = Path("/")) -> Box:
         cpu_limit=_cpu_limit(root),
         disks=disks(root),
         networks=networks(root),
-        gpus=gpu_links(),
+        gpus=gpu_links(root),
     )
 
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -127,8 +128,11 @@ def _echo() -> Iterator[Callable[[], object]]:
     command, pipe = [sys.executable, "-I", "-S", "-c", ECHO], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as echo:
         assert echo.stdout
+        late = threading.Timer(20, echo.kill)  # then the line below is empty
+        late.start()
         try:
             address = ("127.0.0.1", int(echo.stdout.readline()))
+            late.cancel()
             with socket.create_connection(address, timeout=20) as peer:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 yield lambda: peer.recv(peer.send(b"?"))

@@ -36,7 +36,8 @@ def call(payload: bytes, names: Namespace) -> bytes:
     home = sys.modules.get(getattr(function, "__module__", None) or "")
     known = getattr(function, "__globals__", {})
     if known is not getattr(home, "__dict__", None):  # a module's function has all its names
-        known |= {k: v for k, v in names.items() if k in RANKS_OWN or k not in known}
+        own = {k for k in RANKS_OWN if not callable(known.get(k))}  # a page's device() stays
+        known |= {k: v for k, v in names.items() if k in own or k not in known}
     return pack(function(*args, **kwargs))
 
 

@@ -114,8 +114,8 @@ class Rank:
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
-            self.prepared = True
             _prepare()
+            self.prepared = True
         if self.group and "init" in order:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
@@ -196,7 +196,11 @@ def _prepare() -> None:
     """Calls the function that PREPARE names, as "module:function"; it takes no arguments."""
     module, _, function = os.environ.get(wire.PREPARE, "").partition(":")
     if function:
-        getattr(import_module(module), function)()
+        try:
+            getattr(import_module(module), function)()
+        except Exception as error:
+            error.add_note(f"{wire.PREPARE} asks every rank to call {module}:{function} first.")
+            raise
 
 
 def _seed(rank: int) -> None:

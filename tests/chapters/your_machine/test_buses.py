@@ -58,18 +58,26 @@ def test_networks_that_are_up_tell_their_speed_or_dont(tmp_path):
     )
 
 
+def pcie(root, speed, lanes, address="0000:1a:00.0"):
+    at = f"sys/bus/pci/devices/{address}"
+    write(root, {f"{at}/max_link_speed": speed, f"{at}/max_link_width": lanes})
+
+
 @pytest.mark.parametrize(
-    "generation, gb_per_s",
-    [(1, 4.0), (2, 8.0), (3, 15.754), (4, 31.508), (5, 63.015), (6, 128)],
+    "speed, generation, gb_per_s",
+    [(2.5, 1, 4.0), (5.0, 2, 8.0), (8.0, 3, 15.754), (16.0, 4, 31.508), (32.0, 5, 63.015)]
+    + [(64.0, 6, 128)],
 )
-def test_a_pcie_link_carries_what_the_tables_say(generation, gb_per_s):
-    found = read_pcie([f"GPU-a, {generation}, 16"])
-    assert found == {"GPU-a": (f"PCIe {generation} x16", pytest.approx(gb_per_s, abs=0.001))}
+def test_a_pcie_link_carries_what_the_tables_say(tmp_path, speed, generation, gb_per_s):
+    pcie(tmp_path, f"{speed} GT/s PCIe", 16)
+    found = read_pcie(tmp_path, 0, 0x1A, 0)
+    assert found == (f"PCIe {generation} x16", pytest.approx(gb_per_s, abs=0.001))
 
 
-@pytest.mark.parametrize("line", ["GPU-a, [N/A], 16", "GPU-a, 5, [N/A]", "No devices were found"])
-def test_a_pcie_link_that_the_driver_doesnt_tell_is_left_out(line):
-    assert read_pcie([line]) == {}
+def test_a_link_that_the_system_doesnt_tell_is_left_out(tmp_path):
+    pcie(tmp_path, "Unknown", 255)
+    assert read_pcie(tmp_path, 0, 0x1A, 0) == read_pcie(tmp_path, 0, 0x1B, 0) == (None, None)
+    assert read_pcie(tmp_path, None, 0x1A, 0) == (None, None)
 
 
 def status(uuid, *links):
@@ -86,12 +94,16 @@ def test_nvlinks_of_a_gpu_are_added():
     assert read_nvlinks([]) == read_nvlinks(status("GPU-a", "<inactive>")) == {}
 
 
-def test_links_are_those_of_the_gpus_that_torch_sees_in_its_order(monkeypatch):
+def test_links_are_those_of_the_gpus_that_torch_sees_in_its_order(monkeypatch, tmp_path):
     """CUDA_VISIBLE_DEVICES=1: torch's GPU 0 is the driver's second, which has other links."""
-    seen = SimpleNamespace(name="NVIDIA L4", total_memory=24 * 10**9, uuid="b")
+    address = {"pci_domain_id": 0, "pci_bus_id": 0x1B, "pci_device_id": 0}
+    seen = SimpleNamespace(name="NVIDIA L4", total_memory=24 * 10**9, uuid="b", **address)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: seen)
-    monkeypatch.setattr(buses, "query_gpus", lambda _: ["GPU-a, 5, 16", "GPU-b, 4, 8"])
+    pcie(tmp_path, "32.0 GT/s PCIe", 16)
+    pcie(tmp_path, "16.0 GT/s PCIe", 8, "0000:1b:00.0")
     monkeypatch.setattr(buses, "nvidia_smi", lambda *_: status("GPU-a", "25 GB/s"))
-    (link,) = gpu_links()
+    (link,) = gpu_links(tmp_path)
     assert (link.name, link.pcie, link.nvlink_gb_per_s) == ("NVIDIA L4", "PCIe 4 x8", None)
+    monkeypatch.setattr(buses, "nvidia_smi", lambda *_: status("GPU-b", "25 GB/s"))
+    assert gpu_links(tmp_path)[0].nvlink_gb_per_s == 25.0
