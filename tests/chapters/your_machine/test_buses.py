@@ -15,7 +15,7 @@ from course_utils.chapters.your_machine.buses import (
     read_nvlinks,
     read_pcie,
 )
-from tests.chapters.your_machine.test_inventory import write
+from tests.support.trees import write
 
 
 def test_disks_are_named_sized_and_told_apart(tmp_path):
