@@ -5,11 +5,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from course_utils.core import evidence, files, machine
 from course_utils.core import recording as keeping
+from tests.support.recordings import CHAPTER, DECLARED, FIVE
 
 
 @pytest.fixture
@@ -74,3 +76,24 @@ def recording(own_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, with recording switched on into its `recorded` folder."""
     monkeypatch.setenv(keeping.RECORD_TO, str(own_data / "recorded"))
     return own_data / "recorded"
+
+
+@pytest.fixture
+def keep(
+    recording: Path,
+    fake_machine: Callable[..., machine.Machine],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Path]:
+    """Records rows of an experiment as `make record` does on an H200; gives the file."""
+    fake_machine(gpus=1)
+    monkeypatch.setattr(keeping, "code_of", lambda *_: "c0dec0dec0de")
+    monkeypatch.setattr(keeping, "_commit", lambda: "0123456789" * 4)
+    declared = {name: {"version": 2, "columns": columns} for name, columns in DECLARED.items()}
+    evidence.experiments()[CHAPTER].update(declared)
+
+    def kept(experiment: str = "speed", rows: Any = ({"what": "a", "run_seconds": FIVE},)) -> Path:
+        keeping.record(experiment, rows)
+        (path,) = recording.glob(f"*/*/{experiment}.json")
+        return path
+
+    return kept

@@ -125,7 +125,7 @@ def _place(module: str, name: str) -> tuple[str, str] | None:
         return None
     if not _is_folder(".".join(folders)):
         return ".".join(folders), name
-    rooms: dict[str, str] = getattr(import_module(module), "ROOMS", {})
+    rooms = _rooms(".".join(folders))
     room = ".".join([*folders, rooms.get(name, name)])
     return room, name if name in rooms else "*"
 
@@ -134,15 +134,19 @@ def _is_folder(room: str) -> bool:
     return (files.ROOT / "course_utils" / room.replace(".", "/")).is_dir()
 
 
+def _rooms(room: str) -> dict[str, str]:
+    """What the door of a folder offers: the module of each name; nothing for a module."""
+    package = f"course_utils.{room}".rstrip(".")
+    found: dict[str, str] = {}
+    return getattr(import_module(package), "ROOMS", found) if _is_folder(room) else found
+
+
 def _follow(room: str, name: str, found: dict[str, str]) -> None:
     """Adds a name of a room to `found`, with its code, and all that this code rests on."""
     if MEASURES_NOTHING.match(room) or not (code := _room(room)):
         return
     if name == "*":  # a folder's door is as good as all that it offers
-        behind = (
-            getattr(import_module(f"course_utils.{room}"), "ROOMS", {}) if _is_folder(room) else {}
-        )
-        for offered, module in behind.items():
+        for offered, module in _rooms(room).items():
             _follow(f"{room}.{module}", offered, found)
     for one in list(code.own) if name == "*" else [name]:
         if one in code.elsewhere and one not in code.own:

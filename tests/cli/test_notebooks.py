@@ -10,10 +10,8 @@ import time
 import nbformat
 import pytest
 
-from course_utils.__main__ import main
 from course_utils.cli import notebooks
-from course_utils.cli.doctor import Finding, report
-from course_utils.core.files import ROOT, chapter_path
+from course_utils.core.files import ROOT
 
 
 def notebook(path, *sources):
@@ -77,67 +75,6 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(notebooks.NotebookError, match=r"Nothing was run: .*--to FOLDER"):
         notebooks.record(tmp_path / "never_read.ipynb", tmp_path / "file" / "below")
-
-
-@pytest.mark.parametrize("name", ["02", "02_async_execution", "notebooks/02_async_execution.ipynb"])
-def test_a_chapter_is_found_by_its_number_name_or_path(name):
-    assert chapter_path(name).stem == "02_async_execution"
-
-
-@pytest.mark.parametrize("command", ["record", "normalise"])
-def test_an_unknown_chapter_is_a_sentence_with_the_known_ones(command, capsys):
-    assert main([command, "99"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("No single chapter is called '99'.") and "02_async_execution" in said
-
-
-@pytest.mark.parametrize("command", ["doctor", "record", "normalise"])
-def test_every_command_has_help(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    assert "usage: python -m course_utils" in capsys.readouterr().out
-
-
-def test_the_doctor_examines_everything_and_finds_this_machine_well():
-    done = subprocess.run(
-        [sys.executable, "-m", "course_utils", "doctor"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    for what in ("Python", "torch", "GPU", "gloo", "nccl", "jupyterlab", "fonts", "disk", "d2l"):
-        assert what in done.stdout
-    assert "Every chapter runs here." in done.stdout
-
-
-def test_the_doctor_sums_up_what_is_to_mend():
-    findings = [Finding(True, "Python", "3.12"), Finding(False, "torch", "gone: make setup")]
-    assert report(findings).endswith("To mend: torch.")
-
-
-@pytest.mark.parametrize(
-    "visible, cuda, says",
-    [
-        ("", "13.0", "CUDA_VISIBLE_DEVICES is ''"),
-        (None, None, "built without CUDA"),
-        (None, "13.0", "newer than the driver"),
-    ],
-)
-def test_a_gpu_that_torch_does_not_see_is_explained(monkeypatch, visible, cuda, says):
-    from course_utils.core import machine
-
-    monkeypatch.setattr(machine, "query_gpus", lambda fields: ["NVIDIA H200"])
-    if visible is None:
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    else:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert says in machine._hidden_gpus(cuda, None)
-
-
-def test_a_chapter_that_does_not_exist_cannot_start():
-    from course_utils import start
-
-    with pytest.raises(LookupError, match="No single chapter is called '77_none'"):
-        start("77_none")
 
 
 def test_a_deprecation_warning_fails_a_chapter_in_ci(tmp_path, monkeypatch):

@@ -1,17 +1,16 @@
 """`make record`: what it finds to do, in which order, how long that takes, when it stops."""
 
 import json
-import time
 
-import nbformat
 import pytest
 
-from course_utils.cli import notebooks, recording_plan, recording_visits
-from course_utils.cli.recording_plan import Experiment, Visit, plan, seconds_of, state
+from course_utils.cli import recording_plan
+from course_utils.cli.recording_plan import plan, seconds_of, state
 from course_utils.core import evidence
 from course_utils.core.files import chapters
 from course_utils.core.gpus import gpu_specs
 from course_utils.core.recording import record
+from tests.support.visits import visit
 
 
 def test_every_experiment_of_the_course_is_planned_and_no_other():
@@ -39,11 +38,6 @@ def test_an_estimate_follows_from_operations_bytes_and_processes():
     assert seconds_of({"flops": {"bf16": 1e15}, "seconds": 1}, None) == 1
     t4 = gpu_specs("T4")
     assert seconds_of({"flops": {"bf16": 8.1e12}}, t4) == pytest.approx(2), "no BF16: as FP32"
-
-
-def visit(name, worth, seconds, reason="missing"):
-    (path,) = (p for p in chapters() if p.stem.startswith(name))
-    return Visit(path, 10, (Experiment("x", worth, seconds, reason),))
 
 
 def test_what_gives_the_most_for_its_time_comes_first(monkeypatch, tmp_path):
@@ -78,35 +72,3 @@ def test_an_experiment_is_done_when_this_code_recorded_all_of_it(_recorded, monk
 def test_an_experiment_is_to_be_measured_again_when_its_code_changed(_recorded, monkeypatch):
     monkeypatch.setattr(recording_plan, "code_of", lambda *_: "0ther")
     assert state("02_async_execution", "speed", _recorded) == "older than its code"
-
-
-def test_a_chapter_that_does_not_fit_is_not_begun_and_a_later_one_that_fits_is(
-    monkeypatch, tmp_path, capsys
-):
-    begun = []
-    monkeypatch.setattr(notebooks, "record", lambda path, *_: begun.append(path.stem[:2]) or [])
-    monkeypatch.setattr(recording_visits, "_now", lambda visit, to: visit)
-    failed = recording_visits.make([visit("09", 3, 300), visit("02", 2, 10)], tmp_path, minutes=2)
-    assert begun == ["02"] and not failed
-    said = capsys.readouterr().out
-    assert "09_memory_snapshots isn't begun: it takes ≈ 310 s, 110 are left" in said
-    assert "Left: 09_memory_snapshots: x" in said and "The same command goes on with that." in said
-
-
-def test_a_chapter_that_runs_over_is_stopped_and_what_it_measured_is_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(notebooks, "EXECUTED", tmp_path / "executed")
-    cells = [
-        "from course_utils import start, record; start('02_async_execution')",
-        "record('logging', {'a step': 2.0})",
-        "import time; time.sleep(60)",
-    ]
-    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in cells])
-    path = tmp_path / "02_async_execution.ipynb"
-    nbformat.write(page, path)
-    start = time.time()
-    failed = notebooks.record(path, tmp_path / "recorded", deadline=start + 12)
-    assert failed == [notebooks.TIME_IS_UP]
-    assert time.time() - start < 40
-    (kept,) = (tmp_path / "recorded").glob("*/02_async_execution/*.json")
-    assert json.loads(kept.read_text())["rows"] == [{"step": "a step", "each_over_late": 2.0}]
-    assert [p.name for p in kept.parent.iterdir()] == ["logging.json"], "nothing half-written"

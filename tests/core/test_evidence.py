@@ -8,8 +8,9 @@ import pytest
 from course_utils import record
 from course_utils.core import evidence
 from course_utils.core import recording as keeping
-from course_utils.core.evidence import EvidenceError, published, recorded, recorded_machines
+from course_utils.core.evidence import EvidenceError, published, recorded, recorded_machines, series
 from course_utils.core.measurement import Measurement
+from tests.support.evidence import RECORDED
 
 pytestmark = pytest.mark.without_torch
 
@@ -197,3 +198,8 @@ def test_a_broken_data_file_says_how_to_get_it_back(own_data, text):
         (own_data / "published.json").write_text(text)
     with pytest.raises(EvidenceError, match=r"git checkout data/published.json"):
         published("two_devices")
+
+
+def test_series_takes_two_columns_where_the_others_match():
+    assert series(RECORDED, "what", "seconds", n=2).values == {"copy": 3.0}
+    assert series(None, "what", "seconds") is None

@@ -1,10 +1,11 @@
-"""Files are written whole or not at all, as text or as bytes."""
+"""Files are found by a chapter's name, and written whole or not at all."""
 
 import os
 
 import pytest
 
 from course_utils.core import files
+from course_utils.core.files import chapter_path
 
 pytestmark = pytest.mark.without_torch
 
@@ -28,3 +29,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, conte
     with pytest.raises((OSError, UnicodeError)):
         files.write_whole(path, content)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["kept"]
+
+
+@pytest.mark.parametrize("name", ["02", "02_async_execution", "notebooks/02_async_execution.ipynb"])
+def test_a_chapter_is_found_by_its_number_name_or_path(name):
+    assert chapter_path(name).stem == "02_async_execution"

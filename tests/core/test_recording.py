@@ -6,7 +6,7 @@ import time
 import pytest
 
 from course_utils import record_each, recorded
-from course_utils.core import evidence, measured_code
+from course_utils.core import evidence
 from course_utils.core import recording as keeping
 
 pytestmark = pytest.mark.without_torch
@@ -112,65 +112,3 @@ def test_without_recording_every_row_is_measured_and_nothing_is_written(recordin
 def test_wrong_columns_are_an_error_and_no_missing_row(recording):
     with pytest.raises(evidence.EvidenceError, match="declares the columns"):
         record_each("speed", CASES, lambda case: {"ms": 1.0})
-
-
-def page(folder, *sources):
-    cells = [{"cell_type": "code", "source": source} for source in sources]
-    (folder / "page.ipynb").write_text(json.dumps({"cells": cells}))
-    measured_code.page_statements.cache_clear()
-    measured_code.code_of.cache_clear()
-    return folder / "page.ipynb"
-
-
-BEFORE = (
-    "from course_utils import measure, record\nimport torch",
-    "n = 3\ndef work(n):\n    'Says what.'\n    return [i for i in range(n)]",
-    "i = 7\nprint(i)",
-    "record('speed', {'a': measure(lambda: work(n)).median})",
-)
-
-
-@pytest.mark.parametrize(
-    "cell, after, same",
-    [
-        (1, "n = 4\ndef work(n):\n    return [i for i in range(n)]", False),
-        (1, "n = 3\ndef work(n):\n    return [j for j in range(n + 1)]", False),
-        (1, "n = 3  # why\n\ndef work(n):\n    return [i\n        for i in range(n)]", True),
-        (2, "i = 8\nprint(i)", True),
-        (3, "record('speed', {'a': measure(lambda: work(n), budget_seconds=1).median})", False),
-    ],
-    ids=["a constant", "a function", "layout and comments", "another statement", "the record"],
-)
-def test_a_digest_changes_with_the_code_that_measures_and_no_other(
-    tmp_path, monkeypatch, cell, after, same
-):
-    monkeypatch.setattr(measured_code.files, "chapter_path", lambda _: tmp_path / "page.ipynb")
-    page(tmp_path, *BEFORE)
-    before = measured_code.code_of("02", "speed")
-    page(tmp_path, *BEFORE[:cell], after, *BEFORE[cell + 1 :])
-    assert (measured_code.code_of("02", "speed") == before) is same
-
-
-def test_rewording_a_claim_changes_no_digest(tmp_path, monkeypatch):
-    monkeypatch.setattr(measured_code.files, "chapter_path", lambda _: tmp_path / "page.ipynb")
-    digests = set()
-    for sentence in ("'two is more'", "f'{2} is more'"):
-        page(tmp_path, f"claim('two-over-one', {sentence}, 2 > 1)")
-        digests.add(measured_code.code_of("02", "claims"))
-    assert len(digests) == 1
-
-
-def test_a_digest_reaches_into_the_library_and_leaves_out_what_only_draws(tmp_path):
-    found = {}
-    measured_code._follow("core.timing", "measure", found)
-    assert {"measure", "DeviceClock", "synchronize", "Measurement"} <= set(found)
-    measured_code._follow("memory", "*", found)  # as `from course_utils import memory` leads
-    assert {"count", "_tensors"} <= set(found)
-    measured_code._follow("figures.compare", "compare_bars", found)
-    assert "compare_bars" not in found
-
-
-def test_every_experiment_of_the_course_has_a_digest():
-    for chapter, declared in evidence.experiments().items():
-        for name in declared:
-            assert len(measured_code.code_of(chapter, name)) == 12

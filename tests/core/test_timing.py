@@ -10,25 +10,11 @@ import psutil
 import pytest
 
 from course_utils.core import timing
-from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.core.timing import measure, measure_rounds
 
 pytestmark = pytest.mark.without_torch
+
 told = pytest.mark.skipif(timing.others_seconds() is None, reason="this system doesn't tell")
-
-
-@pytest.mark.parametrize(
-    "seconds, text",
-    [(2.5, "≈ 2.5 s"), (0.0123, "≈ 12.3 ms"), (4e-6, "≈ 4 µs"), (3e-8, "≈ 30 ns"), (0.0, "≈ 0 ns")],
-)
-def test_seconds_are_written_in_a_readable_unit(seconds, text):
-    assert format_seconds(seconds) == text
-
-
-def test_median_quartiles_and_count_are_those_of_the_repetitions():
-    m = Measurement((1.0, 2.0, 3.0, 4.0, 100.0), 7, 0.5, "host")
-    assert (m.q1, m.median, m.q3, m.n) == (2.0, 3.0, 4.0, 5)
-    assert "kept ≈ 5 of ≈ 7" in str(m)
 
 
 def test_a_sleep_is_not_measured_shorter_than_it_is():

@@ -33,6 +33,15 @@ def test_what_uses_a_file_in_whatever_way_is_reached(changed, reached):
     assert reached in affected.reached_by([changed])
 
 
+WRONG = sorted((ROOT / "tests/chapters").glob("*/wrong_*.py"))
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.parent.name)
+def test_wrong_answers_reach_the_test_of_answers(path):
+    reached = affected.reached_by([path.relative_to(ROOT).as_posix()])
+    assert "tests/pages/test_answers.py" in reached
+
+
 def test_another_chapters_checker_is_not_run():
     reached = affected.reached_by(["course_utils/chapters/collectives/exercises.py"])
     assert f"notebooks/{FORMATS}.ipynb" not in reached

@@ -1,19 +1,8 @@
-"""The running example: its size, its causality, its data, and that it learns to add."""
+"""The running example: its size, its causality, and its attention."""
 
-import pytest
 import torch
 
 from course_utils.core.files import ROOT
-from course_utils.workloads.addition import (
-    ANSWER,
-    PROMPT,
-    Addition,
-    answer_loss,
-    decode,
-    exact_match,
-    line,
-    training_step,
-)  # fmt: skip
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 
@@ -49,62 +38,3 @@ def test_attention_is_that_of_torchs_own_module():
     x = torch.randn(2, 9, config.width)
     mask = torch.nn.Transformer.generate_square_subsequent_mask(9)
     torch.testing.assert_close(ours(x), theirs(x, x, x, attn_mask=mask, is_causal=True)[0])
-
-
-@pytest.mark.parametrize(
-    "a, b, reverse, text",
-    [
-        (12, 34, False, "12+34=46\n"),
-        (99, 99, False, "99+99=198"),
-        (12, 34, True, "12+34=64\n"),
-        (50, 60, True, "50+60=011"),
-    ],
-)
-def test_a_line_is_a_sum_as_text(a, b, reverse, text):
-    assert line(a, b, reverse) == text
-
-
-def test_every_line_of_the_data_is_a_true_sum_and_none_is_in_both_parts():
-    data = Addition()
-    lines = [decode(row) for row in torch.cat([data.train, data.held_out])]
-    assert len(lines) == len(set(lines)) == 8100
-    for text in lines:
-        a, b, total = text.strip().replace("=", "+").split("+")
-        assert int(a) + int(b) == int(total)
-
-
-def test_data_and_batches_are_seeded():
-    assert torch.equal(Addition(seed=3).train, Addition(seed=3).train)
-    assert not torch.equal(Addition(seed=3).train, Addition(seed=4).train)
-    first, again = (next(Addition().batches(8, seed=1)) for _ in range(2))
-    assert torch.equal(first, again)
-
-
-def test_exact_match_counts_whole_answers_only():
-    lines = Addition().held_out[:100]
-
-    class Oracle(torch.nn.Module):
-        """Knows all answers, but writes a wrong last character in every second line."""
-
-        def forward(self, written):
-            full = lines.clone()
-            full[::2, -1] = (full[::2, -1] + 1) % 10
-            return torch.nn.functional.one_hot(full[:, 1 : written.shape[1] + 1], 13).float()
-
-    assert exact_match(Oracle(), lines) == 0.5
-
-
-def test_the_loss_is_on_the_answer_alone():
-    model, lines = GPT(GPTConfig.tiny()), Addition().train[:4]
-    logits = model(lines[:, :-1])[:, -ANSWER:]
-    want = torch.nn.functional.cross_entropy(logits.reshape(-1, 13), lines[:, PROMPT:].reshape(-1))
-    torch.testing.assert_close(answer_loss(model, lines), want)
-
-
-def test_a_tiny_model_learns_to_add():
-    torch.manual_seed(0)
-    data, model = Addition(reverse=True), GPT(GPTConfig.tiny())
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
-    for _, lines in zip(range(400), data.batches(256), strict=False):
-        training_step(model, optimizer, lines)
-    assert exact_match(model, data.held_out) >= 0.97

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_utils.chapters.mixed_precision.step_bytes_widget import step_bytes_explorer
 from course_utils.memory import counting
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.gpt_bytes import parameters, step_bytes
@@ -50,16 +49,3 @@ def test_parameters_are_those_of_gpt2():
 )
 def test_a_parameter_costs_16_bytes_8_pure_and_10_with_kahan(name, n_bytes):
     assert RECIPES[name].bytes_per_parameter == n_bytes
-
-
-def test_the_widget_crosses_where_the_batch_has_tokens_enough():
-    explorer = step_bytes_explorer(batch=1, width=256)
-    batch, width, picture, reading = explorer.children
-    before = picture.value
-    assert "AMP holds more" in reading.value
-    batch.value = 32
-    assert "AMP holds less" in reading.value and picture.value != before
-    width.value = 2048
-    assert "AMP holds less" in reading.value and "1755 tokens" in reading.value
-    batch.value = 16
-    assert "AMP holds more" in reading.value

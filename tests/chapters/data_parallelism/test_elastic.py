@@ -3,18 +3,16 @@
 import ast
 import json
 import os
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from course_utils import ranks
 from course_utils.chapters.data_parallelism.train_script import OWN_STORE, save_script
 from course_utils.core import files
+from tests.support.torchrun import TORCHRUN, free_port
 
-TORCHRUN = Path(sys.executable).with_name("torchrun")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
 
 
@@ -56,12 +54,6 @@ def start(functions, tmp_path):
         )  # fmt: skip
 
     return begin
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def ended(process):

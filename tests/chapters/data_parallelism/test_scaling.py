@@ -1,11 +1,9 @@
-"""What a step costs on n devices: formula and timeline, latency found again, stale gradients."""
+"""What a step costs on n devices: formula and timeline, latency found again."""
 
 import itertools
-import math
 import random
 
 import pytest
-import torch
 
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import (
@@ -20,12 +18,6 @@ from course_utils.chapters.data_parallelism.scaling import (
     step_spans,
     trained,
 )
-from course_utils.chapters.data_parallelism.staleness import (
-    descend_quadratic,
-    rate_limit,
-    stale_descent,
-)
-from course_utils.chapters.data_parallelism.step_widget import step_timeline
 from course_utils.core.evidence import published
 
 
@@ -89,48 +81,3 @@ def test_published_rows_become_models():
     models = trained(published("llm_foundry_h100").rows)
     assert list(models["7B"].throughput) == [8, 128, 256, 512]
     assert models["1B"].tokens == 12 * 2048 and models["70B"].messages == 240
-
-
-@pytest.mark.parametrize("staleness", [0, 1, 2, 5, 16])
-def test_stale_descent_converges_below_its_limit_and_not_above(staleness):
-    limit = rate_limit(staleness)
-    assert (
-        descend_quadratic(0.97 * limit, staleness) < 1 < descend_quadratic(1.03 * limit, staleness)
-    )
-
-
-class Bowl(torch.nn.Module):
-    """½·w² from w = 1."""
-
-    def __init__(self):
-        super().__init__()
-        self.w = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("staleness", [0, 1, 3])
-def test_stale_gradients_are_those_of_so_many_updates_ago(staleness):
-    bowl, weights = Bowl(), [1.0] * (staleness + 1)
-    for _ in range(30):
-        weights.append(weights[-1] - 0.1 * weights[-1 - staleness])
-    losses = stale_descent(
-        bowl,
-        itertools.repeat(None),
-        0.1,
-        staleness,
-        30,
-        lambda model, _: 0.5 * model.w.square().sum(),
-    )
-    assert bowl.w.item() == pytest.approx(weights[-1], rel=1e-12)
-    assert len(losses) == 30 and losses[0] == 0.5
-
-
-def test_the_widget_answers_its_controls():
-    widget = step_timeline(measured=0.5)
-    ranks, _, _, link, overlap, picture, reading = widget.children
-    first = bytes(picture.value)
-    assert first.startswith(b"\x89PNG") and "your ranks, measured" in reading.value
-    overlap.value = False
-    assert bytes(picture.value) != first
-    link.value, ranks.value = "NVLink", 2
-    share = float(reading.value.split("<b>")[1].split("%")[0])
-    assert 80 < share <= 100 and math.isfinite(share)

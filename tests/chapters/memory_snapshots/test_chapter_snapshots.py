@@ -7,21 +7,11 @@ import pytest
 import torch
 
 from course_utils.chapters.memory_snapshots import chapter_snapshots
-from course_utils.chapters.memory_snapshots.made_snapshots import (
-    FOLDER,
-    history_of,
-    loaded,
-    made,
-    write,
-)
-from course_utils.chapters.memory_snapshots.programs import PROGRAMS, training
-from course_utils.chapters.memory_snapshots.published_snapshots import published_snapshot
+from course_utils.chapters.memory_snapshots.made_snapshots import FOLDER, made, write
+from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import evidence, files, recording
-from course_utils.memory import counting
-from course_utils.memory.recorded import blocks, events, is_repeated
+from course_utils.memory.recorded import is_repeated
 from course_utils.memory.snapshots import snapshot
-from course_utils.memory.snapshots.lives import history
-from course_utils.memory.views.timeline import draw_histories
 
 
 @pytest.fixture
@@ -45,25 +35,6 @@ def test_a_shipped_snapshot_replays_exactly_and_names_no_folder_of_a_machine(nam
     assert is_repeated(loaded)
     names = {frame.filename for stack in loaded.stacks for frame in stack}
     assert names and all(not Path(n).is_absolute() and n.count("/") <= 1 for n in names)
-
-
-def test_what_was_made_holds_what_was_counted():
-    def run():
-        return training(torch.device("cpu"), counted.watch, steps=2, batch=4)
-
-    with counting.count() as counted:
-        alive = run()
-    del alive
-    found = history_of(lambda: training(torch.device("cpu"), steps=2, batch=4))
-    assert found.live.max() == counted.peak.total
-
-
-def test_the_leak_ends_with_several_times_what_a_healthy_run_holds():
-    leaking, healthy = (
-        history(snapshot.load(FOLDER / f"{name}.pickle")).live[-1]
-        for name in ("snapshot_leak", "snapshot_step_fp32")
-    )
-    assert leaking > 3 * healthy
 
 
 def test_the_made_file_is_said_to_be_made_and_without_a_recording_there_is_none(chapter):
@@ -143,43 +114,3 @@ def test_a_snapshot_too_large_to_be_kept_is_refused(chapter, gpu, monkeypatch, t
     with pytest.raises(evidence.EvidenceError, match="at most 100 are kept"):
         chapter_snapshots.record_snapshot("snapshot_leak", take)
     assert not list(tmp_path.rglob("*"))
-
-
-@pytest.mark.parametrize(
-    "loss, file", [("F.cross_entropy", "cross_entropy_vanilla"), ("Liger's", "cross_entropy_liger")]
-)
-def test_the_published_snapshots_are_the_numbers_of_the_real_files(loss, file):
-    path = files.ROOT.parent / "shared" / "snapshots" / f"{file}.pickle"
-    found = published_snapshot(loss)
-    assert is_repeated(found)
-    if not path.exists():
-        pytest.skip("no real snapshots beside this project")
-    real = snapshot.load(path)
-    assert events(found) == events(real) and blocks(found) == blocks(real)
-    low = min(segment.address for segment in real.segments())
-    addresses = ([e.addr for e in one.trace().events()] for one in (found, real))
-    assert next(addresses) == [address - low for address in next(addresses)]
-
-
-def test_a_replay_that_answers_otherwise_is_told_from_one_that_is_repeated():
-    content = made(lambda: [torch.ones(10), torch.ones(10)])
-    content["device_traces"][0][1]["addr"] += 512
-    assert is_repeated(loaded(made(lambda: torch.ones(10)))) and not is_repeated(loaded(content))
-    with pytest.raises(LookupError, match=r"there are F\.cross_entropy"):
-        published_snapshot("mse")
-
-
-def test_histories_side_by_side_need_one_at_least():
-    one = history(published_snapshot("Liger's"))
-    assert draw_histories("two", {"published: x": one, "made": one}).alt == "two"
-    with pytest.raises(ValueError, match="no history to draw"):
-        draw_histories("none", {})
-
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.pickle"
-    write({"segments": [], "device_traces": [[]]}, path)
-    before = path.read_bytes()
-    with pytest.raises(Exception, match="pickle"):
-        write({"segments": [lambda: None]}, path)
-    assert path.read_bytes() == before

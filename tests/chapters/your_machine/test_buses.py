@@ -15,7 +15,7 @@ from course_utils.chapters.your_machine.buses import (
     read_nvlinks,
     read_pcie,
 )
-from tests.chapters.your_machine.test_inventory import write
+from tests.support.trees import write
 
 
 def test_disks_are_named_sized_and_told_apart(tmp_path):
@@ -65,8 +65,10 @@ def pcie(root, speed, lanes, address="0000:1a:00.0"):
 
 @pytest.mark.parametrize(
     "speed, generation, gb_per_s",
-    [(2.5, 1, 4.0), (5.0, 2, 8.0), (8.0, 3, 15.754), (16.0, 4, 31.508), (32.0, 5, 63.015)]
-    + [(64.0, 6, 128)],
+    [
+        *((2.5, 1, 4.0), (5.0, 2, 8.0), (8.0, 3, 15.754), (16.0, 4, 31.508)),
+        *((32.0, 5, 63.015), (64.0, 6, 128)),
+    ],
 )
 def test_a_pcie_link_carries_what_the_tables_say(tmp_path, speed, generation, gb_per_s):
     pcie(tmp_path, f"{speed} GT/s PCIe", 16)

@@ -4,15 +4,9 @@ import pytest
 
 from course_utils.chapters.your_machine.inventory import Cache, listed_cpus, look
 from course_utils.chapters.your_machine.machine_drawing import draw_box, sketch
+from tests.support.trees import write
 
 KIB, MIB = 2**10, 2**20
-
-
-def write(root, files):
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n")
 
 
 def cpu(number, core=None, package=0, siblings=None, **more):

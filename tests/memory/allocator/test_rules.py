@@ -6,8 +6,6 @@ import pytest
 
 from course_utils.memory.allocator.expandable import UNMAPPED
 from course_utils.memory.allocator.rules import CachingAllocator, Driver, MiB, OutOfMemory
-from course_utils.memory.allocator.settings import Settings
-from course_utils.memory.allocator.tuned import TunedAllocator
 from tests.support.random_program import recorded_run
 
 pytestmark = pytest.mark.without_torch
@@ -124,67 +122,6 @@ def test_a_block_freed_twice_and_an_empty_request_are_errors():
         allocator.free(block)
     with pytest.raises(ValueError, match="at least 1 byte"):
         allocator.malloc(0)
-
-
-def test_divisions_round_up_to_parts_of_a_power_of_two():
-    allocator = TunedAllocator(settings=Settings.parse("roundup_power2_divisions:4"))
-    # 1200 with 4 divisions is the example in torch's own comment; below 4 · 512 it is left out.
-    assert [allocator.round(n) for n in (1200, 2048, 2049, 2600, 4096, 5000)] == [
-        1536, 2048, 2560, 3072, 4096, 5120,
-    ]  # fmt: skip
-    by_interval = TunedAllocator(settings=Settings.parse("roundup_power2_divisions:[2:4,>:2]"))
-    assert by_interval.round(1200 * 2**10) == 1280 * 2**10
-    assert by_interval.round(5 * MiB) == 6 * MiB
-
-
-def test_oversize_blocks_stay_whole_and_serve_only_close_fits():
-    allocator = TunedAllocator(settings=Settings.parse("max_split_size_mb:32"))
-    allocator.free(allocator.malloc(100 * MiB))
-    allocator.malloc(20 * MiB)
-    assert allocator.reserved == 120 * MiB
-    allocator.malloc(80 * MiB)
-    assert allocator.reserved == 200 * MiB
-    assert allocator.malloc(81 * MiB).size == 100 * MiB
-    allocator.malloc(40 * MiB)
-    assert allocator.reserved == 240 * MiB
-
-
-def test_a_refused_request_returns_one_oversize_block_before_the_rest():
-    allocator = TunedAllocator(Driver(200 * MiB), Settings.parse("max_split_size_mb:32"))
-    blocks = [allocator.malloc(n * MiB) for n in (12, 50, 60, 70)]
-    for block in blocks:
-        allocator.free(block)
-    allocator.malloc(30 * MiB)
-    assert [size // MiB for name, _, size in allocator.driver.calls if name == "segment_free"] == [
-        50
-    ]
-
-
-def test_settings_are_read_as_torch_reads_them():
-    # The text and what it means are those of torch's own test of its parser.
-    found = Settings.parse(
-        "max_split_size_mb:40,max_non_split_rounding_mb:30,garbage_collection_threshold:0.5,"
-        "roundup_power2_divisions:[64:8,128:2,256:4,512:2,1024:4,>:1],expandable_segments:True"
-    )
-    assert found.max_split_size == 40 * MiB and found.max_non_split_rounding == 30 * MiB
-    assert found.garbage_collection_threshold == 0.5 and found.expandable_segments
-    assert found.roundup_power2_divisions == (8,) * 7 + (2, 4, 2, 4) + (1,) * 5
-    assert Settings.of_snapshot(found.recorded()) == found
-    assert Settings.of_snapshot({}) == Settings() == Settings.parse("")
-
-
-@pytest.mark.parametrize(
-    "text, says",
-    [
-        ("max_split_size_mb:10", "at least 21"),
-        ("expandable_segments:yes", "True or False"),
-        ("garbage_collection_threshold:2", "between 0 and 1"),
-        ("speed:fast", "these are: max_split_size_mb"),
-    ],
-)
-def test_a_wrong_setting_says_what_is_allowed(text, says):
-    with pytest.raises(ValueError, match=says):
-        Settings.parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "expandable_segments:True", "max_split_size_mb:32"])

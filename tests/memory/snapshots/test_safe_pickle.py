@@ -16,7 +16,7 @@ from course_utils.core import files
 from course_utils.memory.snapshots import safe_pickle, snapshot
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import load
-from tests.support.toy_allocator import ToyAllocator
+from tests.support.snapshots import damaged, small_snapshot
 
 pytestmark = pytest.mark.without_torch
 
@@ -40,14 +40,6 @@ def framed(body: bytes) -> bytes:
 
 def deep(n: int, inner: bytes, wrap: bytes) -> bytes:
     return b"\x80\x04" + inner + wrap * n + b"."
-
-
-def small_snapshot() -> bytes:
-    toy = ToyAllocator()
-    kept = [toy.alloc(2**20 * n, "main", "step", "forward") for n in range(1, 5)]
-    for address in kept[::2]:
-        toy.free(address)
-    return pickle.dumps(toy.snapshot())
 
 
 MALICIOUS = {
@@ -141,6 +133,8 @@ def is_sentence(text: str) -> bool:
 
 
 CALLS = {"os.system", "os.exec", "subprocess.Popen", "exec", "pickle.find_class", "socket.connect"}
+
+
 watched: list[list[str]] = []
 
 
@@ -251,24 +245,6 @@ def test_thousands_of_damaged_files_are_read_or_refused_and_never_more(tmp_path,
             assert len(str(refusal)) < 300
             outcomes["refused"] += 1
     assert outcomes["refused"] > 1500 and outcomes["read"] > 100 and ran == []
-
-
-def damaged(whole: bytes, choose: random.Random) -> bytes:
-    data = bytearray(whole)
-    how = choose.randrange(4)
-    if how == 0:
-        return bytes(data[: choose.randrange(len(data))])
-    for _ in range(choose.choice((1, 1, 2, 8))):
-        at = choose.randrange(len(data))
-        if how == 1:
-            data[at] ^= 1 << choose.randrange(8)
-        elif how == 2:
-            data[at] = choose.randrange(256)
-        else:
-            cut = data[at : at + choose.randrange(40)]
-            to = choose.randrange(len(data))
-            data[to:to] = cut
-    return bytes(data)
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path):

@@ -1,100 +1,15 @@
-"""Snapshots of every age are read as typed objects, and a partial trace is rewound to its start."""
+"""Snapshots of every age are read as typed objects."""
 
 import pickle
-import random
-from pathlib import Path
 
 import pytest
 
-from course_utils.core import files
 from course_utils.memory.snapshots.rewind import rewind
 from course_utils.memory.snapshots.snapshot import SnapshotError, load
+from tests.support.snapshots import MIB, changed, real, some_work
 from tests.support.toy_allocator import ToyAllocator
 
 pytestmark = pytest.mark.without_torch
-
-REAL = sorted((files.ROOT.parent / "shared" / "snapshots").glob("*.pickle"))
-real = pytest.mark.parametrize("file", REAL or [None], ids=lambda p: p and p.stem)
-MIB = 2**20
-
-
-def some_work(expandable: bool = False, steps: int = 400, seed: int = 3) -> ToyAllocator:
-    """An allocator that has been used at random, caches emptied now and then."""
-    toy, choose, live, waiting = ToyAllocator(expandable), random.Random(seed), [], []
-    for _ in range(steps):
-        act = choose.random()
-        if act < 0.5 or not live:
-            size = choose.choice((1, 2, 3, 5, 12, 30)) * MIB + choose.randrange(MIB)
-            live.append(toy.alloc(size, "main", choose.choice(("forward", "backward"))))
-        elif act < 0.8:
-            toy.free(live.pop(choose.randrange(len(live))))
-        elif act < 0.88:
-            waiting.append(live.pop(choose.randrange(len(live))))
-            toy.free(waiting[-1], complete=False)
-        elif act < 0.96:
-            while waiting:
-                toy.complete(waiting.pop())
-        else:
-            toy.empty_cache()
-    return toy
-
-
-@pytest.mark.parametrize("expandable", [False, True])
-def test_a_rewound_trace_begins_where_the_allocator_was(expandable, tmp_path):
-    toy = some_work(expandable)
-    total = len(toy.events)
-    actions = {e["action"] for e in toy.events}
-    assert len(actions & {"segment_free", "segment_unmap"}) == 1
-    exact = inferred = 0
-    for last in (*range(0, total, 11), total):
-        start = rewind(load(toy.dump(tmp_path / "toy.pickle", last)))
-        blocks, ranges = toy.states[total - last] if last else toy.held()
-        live = [b for s in start.segments for b in s.blocks if b.live]
-        assert [(s.address, s.total_size) for s in start.segments] == ranges
-        assert [(b.address, b.requested_size, b.state) for b in live] == [
-            (address, asked, state) for address, _, asked, state in blocks
-        ]
-        assert all(b.size <= theirs for b, (_, theirs, _, _) in zip(live, blocks, strict=True))
-        inferred += len(live)
-        exact += sum(b.size == theirs for b, (_, theirs, _, _) in zip(live, blocks, strict=True))
-        assert start.contradictions == 0
-        assert start.partial == bool(ranges)
-        for segment in start.segments:
-            assert [b.end for b in segment.blocks][:-1] == [b.address for b in segment.blocks[1:]]
-            assert segment.blocks[0].address == segment.address
-            assert segment.blocks[-1].end == segment.end
-    assert exact > 0.995 * inferred
-
-
-def test_a_trace_says_whether_it_begins_in_the_middle(tmp_path):
-    toy = some_work()
-    assert str(rewind(load(toy.dump(tmp_path / "a.pickle")))).startswith("The trace is complete")
-    part = str(rewind(load(toy.dump(tmp_path / "b.pickle", last=50))))
-    assert "begins in the middle" in part and "worked out backwards" in part
-
-
-@real
-def test_a_real_trace_played_forward_from_its_start_ends_as_the_file_says(file):
-    if file is None:
-        pytest.skip("the folder ../shared/snapshots isn't here")
-    snapshot = load(file)
-    start = rewind(snapshot)
-    live = {b.address: b.requested_size for s in start.segments for b in s.blocks if b.live}
-    held = {s.address: s.total_size for s in start.segments}
-    for event in snapshot.trace().events():
-        if event.action == "alloc":
-            assert event.addr not in live
-            live[event.addr] = event.size
-        elif event.action == "free_completed":
-            assert live.pop(event.addr) == event.size
-        elif event.action == "segment_alloc":
-            held[event.addr] = event.size
-        elif event.action == "segment_free":
-            assert held.pop(event.addr) == event.size
-    final = snapshot.segments()
-    assert live == {b.address: b.requested_size for s in final for b in s.blocks if b.live}
-    assert held == {s.address: s.total_size for s in final}
-    assert start.contradictions == 0
 
 
 @real
@@ -108,13 +23,6 @@ def test_a_real_snapshot_agrees_with_its_own_sums(file):
         theirs = raw[s.address]
         assert (s.total_size, s.active_size) == (theirs["total_size"], theirs["active_size"])
         assert sum(b.size for b in s.blocks) == s.total_size
-
-
-def changed(toy: ToyAllocator, path: Path, change) -> Path:
-    content = pickle.loads(pickle.dumps(toy.snapshot()))
-    change(content)
-    path.write_bytes(pickle.dumps(content))
-    return path
 
 
 def drop(*names: str):

@@ -1,0 +1,25 @@
+"""The widget of the command queue follows its sliders and names the bottleneck."""
+
+import pytest
+
+from course_utils.chapters.async_execution.queue_widget import command_queue, title
+from course_utils.chapters.async_execution.streams import queue_seconds
+
+pytestmark = pytest.mark.without_torch
+
+
+def test_the_widget_follows_its_sliders():
+    widget = command_queue()
+    launch, run, _back, n, _depth, picture, reading = widget.children
+    before = picture.value, reading.value
+    launch.value, run.value, n.value = 100, 10, 5
+    assert (picture.value, reading.value) != before
+    total = queue_seconds(100, 10, 10, 5, 4)
+    assert f"{total:.0f} µs" in reading.value and "times faster" in reading.value
+
+
+@pytest.mark.parametrize(
+    "launch, run, says", [(2, 1, "Launch-bound"), (1, 2, "Device-bound"), (1, 1, "Balanced")]
+)
+def test_the_widgets_title_names_the_bottleneck(launch, run, says):
+    assert title(launch, run).startswith(says)

@@ -1,0 +1,66 @@
+"""What collectives cost: bandwidths, fitted models, formulas that agree with counts."""
+
+import math
+
+import pytest
+
+from course_utils.chapters.collectives.by_hand import formula
+from course_utils.chapters.collectives.costs import (
+    Cost,
+    Link,
+    algbw,
+    busbw,
+    fit,
+    fit_half,
+    hierarchical_seconds,
+    misses,
+    pipelined_tree_seconds,
+    ring_seconds,
+    seconds_from_busbw,
+    tree_seconds,
+)
+from course_utils.core.evidence import published
+
+
+def test_bandwidths_are_those_of_nccl_tests():
+    """The line of 16 GiB of nccl-tests on 8 A100: 127,997 µs, algbw 134.22, busbw 234.89."""
+    assert round(algbw(0.127997, 2**34), 2) == 134.22
+    assert round(busbw(0.127997, 8, 2**34), 2) == 234.89
+    assert math.isclose(seconds_from_busbw(busbw(0.5, 8, 1e9), 8, 1e9), 0.5)
+
+
+@pytest.mark.parametrize(
+    "factors", [{"1": 2e-5, "S": 4e-12}, {"1": 3e-5, "S": 5e-12, "√S": 2e-8}, {"S": 1e-9}]
+)
+def test_a_fit_finds_the_model_that_made_the_times(factors):
+    made = Cost(factors)
+    times = {2**k: made.seconds(2**k) for k in range(10, 34)}
+    found = fit(times, ("1", "S", "√S"))
+    assert all(math.isclose(found.seconds(s), t, rel_tol=1e-6) for s, t in times.items())
+    _, missed = fit_half(times, ("1", "S", "√S"))
+    assert set(missed) == set(list(times)[1::2]) and max(missed.values()) < 1e-6
+
+
+def test_no_factor_of_a_fit_is_negative():
+    falling = {1000: 3e-3, 2000: 2e-3, 4000: 1e-3}
+    assert all(f >= 0 for f in fit(falling, ("1", "S", "√S")).factors.values())
+    assert misses(Cost({"S": 1.0}), {2: 4.0}) == {2: 0.5}
+
+
+def test_costs_agree_with_counts_and_with_each_other():
+    link = Link(1e-5, 1e-9)
+    for way, cost in (("ring", ring_seconds), ("tree", tree_seconds)):
+        steps, sent = formula(way, 8, 1e6)
+        received = 2 if way == "tree" else 1  # half of the tree's steps only receive
+        assert math.isclose(cost(link, 8, 1e6), steps * 1e-5 + received * sent * 1e-9)
+    assert hierarchical_seconds(link, link, 8, 1e6) == ring_seconds(link, 8, 1e6)
+    assert pipelined_tree_seconds(link, 1024, 1e3) < ring_seconds(link, 1024, 1e3)
+
+
+def test_the_published_a100_figures_are_two_views_of_one_run():
+    times = {row["n_bytes"]: row["seconds"] for row in published("all_reduce_a100").rows}
+    rows = [r for r in published("all_reduce_busbw").rows if r["machine"] == "8 × A100"]
+    for row in rows:
+        assert math.isclose(
+            busbw(times[row["n_bytes"]], 8, row["n_bytes"]), row["gb_per_s"], rel_tol=0.01
+        )

@@ -1,0 +1,44 @@
+"""Steps of real size: in either half format, and shown with their units."""
+
+import pytest
+import torch
+
+from course_utils.chapters.data_parallelism.real_steps import (
+    HALVES,
+    gpt_step,
+    half_format,
+    resnet_step,
+    shown,
+)
+from course_utils.chapters.data_parallelism.trials import resnet18_for_28
+from course_utils.workloads.gpt import GPT, GPTConfig
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_step_of_real_size_trains_in_either_half_format(dtype):
+    torch.manual_seed(0)
+    model = GPT(GPTConfig.tiny())
+    before = next(iter(model.state_dict().values())).clone()
+    gpt_step(model, GPTConfig.tiny(), 2, "cpu", dtype)()
+    after = next(iter(model.state_dict().values()))
+    assert after.isfinite().all() and not torch.equal(before, after)
+
+
+@pytest.mark.parametrize("capability, name", [((7, 5), "FP16"), ((8, 0), "BF16"), ((9, 0), "BF16")])
+def test_a_gpu_older_than_ampere_trains_in_fp16(capability, name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert HALVES[half_format()] == name
+
+
+def test_a_step_of_a_resnet_changes_its_weights():
+    model = resnet18_for_28()
+    before = model[0].weight.detach().clone()
+    resnet_step(model, 2, "cpu")()
+    assert not torch.equal(before, model[0].weight)
+
+
+def test_live_rows_are_shown_with_units():
+    rows = [{"way": "DDP", "gpus": 2, "seconds": 0.0123, "first_bytes": 2_000_000_000}]
+    assert shown(rows) == [
+        {"way": "DDP", "gpus": 2, "seconds": "≈ 12.3 ms", "first_bytes": "≈ 2.00 GB"}
+    ]

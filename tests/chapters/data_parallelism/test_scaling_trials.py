@@ -1,0 +1,30 @@
+"""Scaling as it was recorded and published: efficiencies, and a step of DDP."""
+
+from course_utils.chapters.data_parallelism.scaling_trials import ddp_spans, gpu_efficiency
+from course_utils.core.evidence import data, published
+
+
+def test_a_gpus_efficiency_comes_from_rows_of_equal_batches():
+    rows = [
+        {"gpus": n, "batch": batch, "tokens_per_s": rate}
+        for n, batch, rate in ((1, 8, 100.0), (2, 8, 150.0), (4, 8, 400.0), (1, 4, 60.0))
+    ]
+    assert gpu_efficiency(rows) == {1: 1.0, 2: 0.75, 4: 1.0}
+    assert gpu_efficiency(rows[:1]) == gpu_efficiency(rows[1:3]) == gpu_efficiency([]) == {}
+
+
+def test_the_published_step_has_its_host_its_kernels_and_five_messages():
+    spans = ddp_spans()
+    assert {span.row for span in spans} == {"host", "kernels", "NCCL"}
+    assert [s.note for s in spans if s.label == "all_reduce"][:2] == ["8 MB", "32 MB"]
+    assert all(span.seconds >= 0 for span in spans)
+
+
+def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients():
+    rows = published("ddp_resnet50_nccl").rows
+    for step in (1, 2, 3):
+        sent = [r for r in rows if r["step"] == step and r["collective"] == "all_reduce"]
+        assert sum(r["numbers"] for r in sent) == 25_557_032
+        assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
+    assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
+    assert "MIT" in data("published/ddp_resnet50_step.json")["licence"]

@@ -1,0 +1,19 @@
+"""Ways to split a model: the bytes of each are those of its own tensors."""
+
+import pytest
+import torch
+
+from course_utils.chapters.data_parallelism.ways_to_split import draw_splits, tensors_to_send
+from course_utils.workloads.gpt import GPTConfig
+from tests.chapters.data_parallelism.page_cells import names_of
+
+
+@pytest.mark.parametrize("n, batch", [(2, 1), (4, 8), (8, 3)])
+def test_the_bytes_of_each_way_are_those_of_the_models_own_tensors(n, batch):
+    with torch.device("meta"):
+        found = tensors_to_send(GPTConfig.small(), batch, n)
+    assert names_of("split-bytes")["bytes_sent"](batch, n) == found
+
+
+def test_the_drawing_of_the_splits_is_a_picture():
+    assert draw_splits("title", {"data": 1e6, "layers": 2e6, "channels": 3e6}).png

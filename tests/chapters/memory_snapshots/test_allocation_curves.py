@@ -1,0 +1,30 @@
+"""The figure of allocation curves: every setting, and where memory ran out."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcomes
+from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
+from course_utils.memory.allocator.rules import MiB
+from course_utils.memory.allocator.settings import Settings
+from course_utils.memory.what_if import run
+
+pytestmark = pytest.mark.without_torch
+
+
+def test_the_figure_shows_every_setting_and_where_memory_ran_out():
+    program = training_program(Shape(steps=4))
+    outcomes = {
+        "default": run(program),
+        "expandable": run(program, Settings.parse("expandable_segments:True")),
+        "on 400 MiB": run(program, capacity=400 * MiB),
+    }
+    assert outcomes["on 400 MiB"].ran_out is not None
+    picture = draw_outcomes(outcomes, "Expandable segments reserve less")
+    pixels = np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB"))
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+    with pytest.raises(ValueError, match="nothing to draw"):
+        draw_outcomes({}, "x")

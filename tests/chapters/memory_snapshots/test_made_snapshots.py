@@ -1,0 +1,28 @@
+"""Made snapshots hold what was counted, and are written whole or not at all."""
+
+import pytest
+import torch
+
+from course_utils.chapters.memory_snapshots.made_snapshots import history_of, write
+from course_utils.chapters.memory_snapshots.programs import training
+from course_utils.memory import counting
+
+
+def test_what_was_made_holds_what_was_counted():
+    def run():
+        return training(torch.device("cpu"), counted.watch, steps=2, batch=4)
+
+    with counting.count() as counted:
+        alive = run()
+    del alive
+    found = history_of(lambda: training(torch.device("cpu"), steps=2, batch=4))
+    assert found.live.max() == counted.peak.total
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.pickle"
+    write({"segments": [], "device_traces": [[]]}, path)
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="pickle"):
+        write({"segments": [lambda: None]}, path)
+    assert path.read_bytes() == before

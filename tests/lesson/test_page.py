@@ -1,0 +1,43 @@
+"""A cell that fails in front of a class falls back on what is stored."""
+
+import nbformat
+
+from course_utils.cli.notebooks import run
+from course_utils.lesson import page
+from tests.support.written import notebook
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def said(text):
+    return nbformat.v4.new_output("stream", text=text)
+
+
+def drawn():
+    return nbformat.v4.new_output("execute_result", {"image/png": PIXEL}, execution_count=1)
+
+
+def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
+    tmp_path, monkeypatch
+):
+    cells = [
+        ("from course_utils import start; start('02')",),
+        ("print('live'); value = 1 / 0", said("it was 7\n"), drawn()),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGINT)", said("never stopped\n")),
+        ("print('the next cell runs')", said("stored\n")),
+        ("value + 1", said("8\n")),
+    ]
+    stored = notebook(tmp_path / "02_async_execution.ipynb", *cells)
+    shown = notebook(tmp_path / "shown.ipynb", *cells, ("1 / 0  # my own",))
+    monkeypatch.setenv(page.DEMO, str(stored))
+    made, failed = run(shown, stop_at_error=False)
+    assert failed == ["code cell 6 (1 / 0  # my own): ZeroDivisionError: division by zero"]
+    outputs = [[str(o.get("text") or o.get("data")) for o in cell.outputs] for cell in made.cells]
+    assert "Stored, not live" in outputs[1][1] and "ZeroDivisionError: division" in outputs[1][1]
+    assert outputs[1][0] == "live\n" and outputs[1][2] == "it was 7\n" and PIXEL in outputs[1][3]
+    assert "was interrupted" in outputs[2][0] and outputs[2][1] == "never stopped\n"
+    assert outputs[3] == ["the next cell runs\n"]
+    assert "NameError" in outputs[4][0] and outputs[4][1] == "8\n"

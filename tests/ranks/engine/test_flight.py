@@ -1,0 +1,43 @@
+"""What torch's flight recorders know: read from both, and counted once."""
+
+from course_utils.ranks.engine import flight, report
+from course_utils.ranks.engine.report import Outcome
+from tests.support.flights import entry
+
+
+def test_both_recorders_are_read_and_an_entry_that_both_have_counts_once(recorders):
+    gloo, nccl = recorders.values()
+    reader = flight.Reader()
+    gloo += [entry("gloo", 0)]
+    nccl += [entry("nccl", 0, "broadcast"), entry("nccl", 1, is_p2p=True)]
+    names = [(found["group"], found["name"]) for found in reader.fresh()]
+    assert names == [("gloo:0", "all_reduce"), ("nccl:0", "broadcast")]
+    assert reader.fresh() == []
+    gloo += (both := [entry("nccl", 2)])
+    nccl += both
+    assert len(reader.fresh()) == 1
+
+
+def test_a_mismatch_that_only_nccls_recorder_knows_is_told(recorders):
+    found = {}
+    for rank, kind in enumerate(("Float", "Int")):
+        recorders["_dump_nccl_trace_json"][:] = [entry("nccl", 0, input_dtypes=[kind])]
+        found[rank] = Outcome(0.0, records=flight.Reader().fresh())
+    assert "rank 1: all_reduce of int32 [2]" in report.disagreement(found)
+
+
+def test_a_torch_without_a_recorder_has_no_records(monkeypatch):
+    from torch._C import _distributed_c10d as c10d
+
+    for name in flight.RECORDERS:
+        monkeypatch.delattr(c10d, name, raising=False)
+    assert flight.Reader().fresh() == [] and flight.pending() is None
+
+
+def test_pending_is_the_oldest_that_neither_recorder_calls_done(recorders):
+    gloo, nccl = recorders.values()
+    gloo += [entry("gloo", 0)]
+    nccl += [entry("nccl", 0, retired=False, state="completed")]
+    assert flight.pending() is None
+    nccl += [entry("nccl", n, retired=False, state="started") for n in (1, 2)]
+    assert flight.pending()["seq"] == [2, 0] and flight.pending()["group"] == "nccl:0"
