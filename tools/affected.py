@@ -108,13 +108,21 @@ def _checkers(path: str) -> frozenset[str]:
 
 @cache
 def used_by(path: str) -> frozenset[str]:
-    """The files that one file imports or names."""
+    """The files that one file imports or names, and a test's fixtures."""
     if not path.endswith((".py", ".ipynb")):
         return frozenset()
-    found: set[str] = set()
+    found = set(_fixtures_of(path))
     for text in _sources(ROOT / path):
         found |= set(_named_in(ast.parse(text), strings=path != DOOR))
     return frozenset(found - {path})
+
+
+def _fixtures_of(path: str) -> Iterator[str]:
+    """The `conftest.py` of each folder of a test file but `tests`, whose own reaches everything."""
+    folders = Path(path).parents if Path(path).name.startswith("test_") else ()
+    for folder in folders[:-2]:
+        if (ROOT / folder / "conftest.py").exists():
+            yield f"{folder.as_posix()}/conftest.py"
 
 
 def _sources(path: Path) -> Iterator[str]:
