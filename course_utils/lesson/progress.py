@@ -15,7 +15,7 @@ from course_utils.core.running import is_attended
 from course_utils.lesson import catalog
 
 FILE = "COURSE_PROGRESS"
-WAIT_SECONDS = 2  # for other kernels; longer than any of them takes
+WAIT_SECONDS = 1  # for other kernels, each of which needs milliseconds
 NOWHERE = "Nothing leaves this machine. To forget it: python -m course_utils progress --clear"
 Kept = dict[str, Any]
 
@@ -107,7 +107,7 @@ def _change(change: Any) -> None:
         return
     from filelock import FileLock
 
-    lock = FileLock(_lock_path(), timeout=WAIT_SECONDS, fallback_to_soft=False)
+    lock = FileLock(_lock_path(), timeout=WAIT_SECONDS)
     with suppress(OSError, NotImplementedError), lock:
         kept = read()
         change(kept)
