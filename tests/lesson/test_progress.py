@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import nbformat
 import pytest
+from filelock import FileLock
 
 from course_utils.__main__ import main
 from course_utils.cli import notebooks
@@ -35,6 +37,16 @@ def test_a_right_answer_is_kept_and_shown_and_forgotten(kept, monkeypatch, capsy
     assert "Nothing leaves this machine" in said
     assert main(["progress", "--clear"]) == 0
     assert os.listdir(kept.parent) == []
+
+
+def test_a_lock_that_nobody_gives_back_holds_no_cell_up(kept, monkeypatch):
+    monkeypatch.setattr(progress, "WAIT_SECONDS", 0.1)
+    with FileLock(kept.with_suffix(".lock")):
+        answer = threading.Thread(target=progress.passed, args=("x.y",), daemon=True)
+        answer.start()
+        answer.join(timeout=30)
+        assert not answer.is_alive()
+    assert progress.read()["passed"] == []
 
 
 def test_a_wrong_answer_is_not_kept(kept, monkeypatch):

@@ -111,6 +111,8 @@ def test_a_function_of_the_notebook_finds_what_the_ranks_have_and_its_own_names_
     found = kernel.run("ranks.run(look)").text
     assert found == "[(20, 'the notebook', 0), (22, 'the notebook', 1)]"
     assert "name 'double' is not defined" in kernel.run("look()").error
+    kernel.run("from course_utils import device\ndef where():\n    return str(device())")
+    assert kernel.run("ranks.run(where)").text == "['cpu', 'cpu']"  # the page's, which is called
 
 
 def test_a_name_is_pulled_and_code_is_refused_with_what_to_do_instead(kernel):

@@ -76,8 +76,9 @@ def _failure(kind: str, error: BaseException) -> Failure:
 
 
 def _message(error: BaseException) -> str:
+    """What the error says, and the notes that were added to it."""
     try:
-        return str(error)
+        return "\n".join([str(error), *getattr(error, "__notes__", ())])
     except Exception:
         return "(its message can't be written)"
 
