@@ -1,15 +1,17 @@
-"""`claim`: a sentence of the course that fails where it isn't so."""
+"""`claim` and `follows`: sentences of the course that fail where they aren't so."""
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from course_utils.core import evidence, recording, running
+from course_utils.core.bounds import Bounded
 from course_utils.core.machine import physical_cores, this_machine
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, format_ratio
 
+TESTED, FOLLOWS = "✓", "∴"  # here a moment ago; from published or recorded figures, or arithmetic
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _held: list[evidence.Row] = []
 
@@ -21,12 +23,20 @@ class ClaimError(AssertionError):
 def claim(
     id: str,
     sentence: str,
-    condition: bool | Callable[[], bool] | None = None,
+    condition: Any = None,
     got: Any = None,
     needs: str | None = None,
     timed: Measurement | None = None,
+    *,
+    above: float | None = None,
+    below: float | None = None,
 ) -> None:
-    """Prints `✓ sentence` where `condition` holds, or raises ClaimError with `got`.
+    """Prints `✓ sentence` where `condition` holds, or raises ClaimError with what was found.
+
+    `condition` is True or False, or a number that has to lie `above` one bound, `below` another,
+    or between both: then the line shows it with its bound, and its **margin**, how many times
+    tighter the bound could be. A claim whose margin is over 2 says less than it could. A callable
+    is called for either.
 
     Recorded evidence and reports know a claim by its `id`, so the sentence may be reworded: two
     to four words of the field, joined by hyphens, that no other claim of the chapter has. A claim
@@ -35,11 +45,14 @@ def claim(
     callable condition isn't called, and the line says on which recorded machine the claim held,
     if any.
     `got` is shown as it is; measured values carry their ≈. `timed` is the measurement that the
-    condition rests on: where it fails and other programs were busy meanwhile, the claim is left
-    undecided, in a line that says so.
+    condition rests on, where it isn't itself one, or a ratio of two: where the claim fails and
+    other programs were busy meanwhile, it is left undecided, in a line that says so.
+
+    ✓ is for what was tested here a moment ago; what follows from other people's figures or from
+    arithmetic is said by `follows`.
 
     Raises: ValueError for an id or a need that isn't one, TypeError for a condition that is
-    missing or neither True nor False.
+    missing, neither True nor False, or no number where there is a bound.
     """
     _require_id(id)
     if condition is None:
@@ -47,21 +60,60 @@ def claim(
     missing = _missing(needs)
     row = {"id": id, "claim": sentence, "needs": needs}
     if missing:
-        running.note("claim", **row, outcome="not tested here")
+        running.note("claim", **row, mark=TESTED, outcome="not tested here")
         print(f"– {sentence}: not tested here ({missing} needed; {_held_on(id)})")
         return
-    holds = _truth(condition() if callable(condition) else condition)
-    shown = "" if got is None else f" ({got})"
-    if not holds and timed and (timed.others or 0) > OTHERS_BOUND:
-        running.note("claim", **row, outcome="not decided")
-        busy = format_ratio(timed.others or 0)
-        print(f"– {sentence}: not decided, other programs took {busy} cores")
+    found = condition() if callable(condition) else condition
+    holds, shown, margin = _judged(found, above, below, got)
+    others = max(getattr(one, "others", None) or 0 for one in (found, timed))
+    if not holds and others > OTHERS_BOUND:
+        running.note("claim", **row, mark=TESTED, outcome="not decided")
+        print(f"– {sentence}: not decided, other programs took {format_ratio(others)} cores")
         return
     _remember(row | {"held": holds})
-    running.note("claim", **row, outcome="held" if holds else "failed")
+    _say(TESTED, row, holds, shown, margin)
+
+
+def follows(
+    id: str,
+    sentence: str,
+    condition: Any,
+    got: Any = None,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+) -> None:
+    """Prints `∴ sentence`, or raises ClaimError: what follows from figures that others measured or
+    printed, from recorded ones, or from arithmetic.
+
+    Nothing was tested on this machine, and the mark says so. All else is as in `claim`; numbers
+    are exact, so they carry no ≈.
+    """
+    _require_id(id)
+    holds, shown, margin = _judged(condition, above, below, got, is_exact=True)
+    row = {"id": id, "claim": sentence, "needs": None}
+    _say(FOLLOWS, row, holds, shown, margin)
+
+
+def _judged(
+    found: Any, above: float | None, below: float | None, got: Any, is_exact: bool = False
+) -> tuple[bool, str, float | None]:
+    """Whether it holds, what the line shows of it, its margin."""
+    if above is None and below is None:
+        holds, bound, margin = _truth(found), None, None
+    else:
+        bounded = Bounded.of(found, above, below, is_exact)
+        holds, bound, margin = bounded.holds, str(bounded), bounded.margin
+    shown = "; ".join(str(part) for part in (got, bound) if part is not None)
+    return holds, f" ({shown})" if shown else "", margin
+
+
+def _say(mark: str, row: evidence.Row, holds: bool, shown: str, margin: float | None) -> None:
+    outcome = "held" if holds else "failed"
+    running.note("claim", **row, mark=mark, outcome=outcome, margin=margin)
     if not holds:
-        raise ClaimError(f"✗ {sentence}{shown}")
-    print(f"✓ {sentence}{shown}")
+        raise ClaimError(f"✗ {row['claim']}{shown}")
+    print(f"{mark} {row['claim']}{shown}")
 
 
 @contextmanager

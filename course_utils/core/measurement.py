@@ -56,9 +56,24 @@ class Measurement:
 
     __repr__ = __str__
 
-    def __truediv__(self, other: "Measurement") -> float:
+    def __truediv__(self, other: "Measurement") -> "Ratio":
         """The ratio of two medians; only ratios travel between machines."""
-        return self.median / other.median
+        return Ratio(self.median / other.median, (self, other))
+
+
+class Ratio(float):
+    """What two measurements give, divided: a number that knows how busy others were meanwhile."""
+
+    others: float
+
+    def __new__(cls, value: float, measured: "Sequence[Measurement]") -> "Ratio":
+        made = super().__new__(cls, value)
+        made.others = max(one.others or 0 for one in measured)
+        return made
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        """Between processes it travels as the plain number."""
+        return float, (float(self),)
 
 
 def format_seconds(seconds: "float | Measurement") -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
 from course_utils.figures import style
+from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,12 +22,14 @@ def compare_bars(
     *evidence: Values | None,
     unit: str = "seconds",
     line: tuple[float, str] | None = None,
+    guess: str = "",
 ) -> style.Picture:
     """Horizontal bars, a panel for each kind of evidence, each on its own axis from zero.
 
     Live values are a dict from label to value; recordings and published figures stand as they
     are. Evidence that doesn't exist (None, an empty dict) takes no place. `unit` is "seconds" or
     words for the axis. `line`, in the same unit, is a line in the live panel, with its label.
+    `guess` is the id of a question: the reader's prediction, if there is one, is drawn there too.
     Raises: ValueError where no evidence is left.
     """
     shown = [Series.of(e) for e in evidence if e]
@@ -37,6 +40,10 @@ def compare_bars(
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
         _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
+    place = next((at for at, one in enumerate(shown) if one.kind == "live"), 0)
+    own = shown[place].unit or unit
+    scale, _ = style.axis_unit(_largest(shown[place], line), own)
+    draw_guess(panels[place, 0], guess, own, scale, list(shown[place].values))
     return style.render(figure, title, 48)
 
 
@@ -50,6 +57,8 @@ def compare_lines(
     log: str = "",
     steps: bool = False,
     marks: Mapping[float, str] | None = None,
+    guess: str = "",
+    guess_at: str = "",
 ) -> style.Picture:
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
@@ -57,7 +66,9 @@ def compare_lines(
     squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
     `steps` a value holds until the next. Predictions and exact values come as
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
-    words at places on the x axis, such as the sizes of caches.
+    words at places on the x axis, such as the sizes of caches. `guess` and `guess_at` are ids of
+    questions whose answers are a height and a place on the x axis: the reader's predictions, if
+    there are any, are dashed lines.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
@@ -78,6 +89,8 @@ def compare_lines(
     for x, words in (marks or {}).items():
         axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
         axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+    draw_guess(axes, guess, y_label, along="y")
+    draw_guess(axes, guess_at, x_label)
     style.say_origins(figure, sorted(one.provenance for _, one in shown))
     return style.render(figure, title, 48)
 
@@ -128,9 +141,13 @@ def number_lines(
     return style.render(figure, title, 48)
 
 
+def _largest(one: Series, line: tuple[float, str] | None) -> float:
+    return max([*one.values.values(), line[0] if line else 0])
+
+
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
     values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
-    largest = max([*values, line[0] if line else 0])
+    largest = _largest(one, line)
     scale, unit_name = style.axis_unit(largest, unit)
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=colour, height=0.7)

@@ -10,6 +10,7 @@ from typing import Any
 from course_utils.core import files
 
 EXERCISE = "exercise-"  # so begins the id of a cell that holds one
+PREDICT = r'^predict\(\s*"([\w.]+)"'
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Chapter:
         worked = code_cells(files.SOLUTIONS / self.path.name)
         found = (re.findall(r'^check\("([\w.]+)"', cell["source"], re.M) for cell in worked)
         return [name for names in found for name in names]
+
+    def predictions(self) -> list[str]:
+        """The ids of the questions that the chapter lets its reader answer before a run."""
+        found = (re.findall(PREDICT, cell["source"], re.M) for cell in code_cells(self.path))
+        return [id for ids in found for id in ids]
 
 
 def chapters() -> list[Chapter]:

@@ -8,7 +8,7 @@ from course_utils.core import files
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
 from course_utils.judging import offering
 from course_utils.judging.judge import Content
-from course_utils.lesson import catalog, progress
+from course_utils.lesson import calibration, catalog, progress
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -21,13 +21,14 @@ ROWS, WIDE, HIGH = 5, 0.74, 0.72
 def course_map() -> Picture:
     """A box a chapter, a column a part; an arrow leads from what is needed to what needs it.
 
-    Filled: written. Outlined: designed. ✓: every cell before its exercises was run here.
+    Filled: written. Outlined: designed. ✓: every cell before its exercises was run here. A reader
+    who predicted finds how many of their predictions came near, by chapter and in all.
     """
     figure, axes = one_panel("Take the chapters in any order that follows the arrows", 5.8)
     axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
     axes.axis("off")
     places = _places()
-    kept = progress.read() if progress.is_kept() else {"cells": {}, "passed": []}
+    kept = progress.read() if progress.is_kept() else progress.nothing()
     parts = list(dict.fromkeys(chapter.part for chapter in places))
     for column, part in enumerate(parts):
         axes.text(column, ROWS - 0.3, part, ha="center", fontweight="bold", fontsize=14)
@@ -36,7 +37,11 @@ def course_map() -> Picture:
         for needed in chapter.after:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
-    axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
+    legend = "filled: written · outlined: designed"
+    if kept["predicted"]:
+        legend += " · n/m: predictions near, of those made\n"
+        legend += calibration.in_words(kept["predicted"])
+    axes.text(-0.45, -0.5, legend, fontsize=11, color="#6B6B6B")
     return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)))
 
 
@@ -120,7 +125,8 @@ def _box(
     done = " ✓" if written and progress.is_run(kept, chapter) else ""
     title = textwrap.fill(chapter.title, 14)
     ink = INK if written else "#6B6B6B"
-    first = f"{chapter.number}{done}"
+    made, near = calibration.count(kept["predicted"], chapter.predictions() if written else [])
+    first = f"{chapter.number}{done}" + (f" · {near}/{made}" if made else "")
     axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=ink, fontsize=11, zorder=3)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from course_utils.core import files
 from course_utils.core.running import is_attended
-from course_utils.lesson import catalog
+from course_utils.lesson import calibration, catalog
 
 FILE = "COURSE_PROGRESS"
 WAIT_SECONDS = 1  # for other kernels, each of which needs milliseconds
@@ -32,14 +32,22 @@ def is_kept() -> bool:
 
 
 def read() -> Kept:
-    """`cells`: the ids run, by chapter; `passed`: exercises. Empty where no whole file is there."""
-    empty: Kept = {"cells": {}, "passed": []}
+    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: answers foreseen or not.
+
+    Empty where no whole file is there; a file of before there were predictions has none.
+    """
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
         cells = {str(stem): list(map(str, ids)) for stem, ids in found["cells"].items()}
-        return {"cells": cells, "passed": list(map(str, found["passed"]))}
+        guesses = [calibration.checked(one) for one in found.get("predicted", [])]
+        return {"cells": cells, "passed": list(map(str, found["passed"])), "predicted": guesses}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return empty
+        return nothing()
+
+
+def nothing() -> Kept:
+    """What is kept of somebody who did nothing yet."""
+    return {"cells": {}, "passed": [], "predicted": []}
 
 
 def ran_cell(chapter: str, cell: str) -> None:
@@ -58,6 +66,17 @@ def passed(exercise: str) -> None:
         _change(lambda kept: kept["passed"].append(exercise))
 
 
+def predicted(question: str, near: bool, factor: float | None) -> None:
+    """Keeps how near a guess came, in the order of the answers; the first one stands."""
+    row = {"id": question, "near": near, "factor": factor}
+
+    def add(kept: Kept) -> None:
+        if question not in (one["id"] for one in kept["predicted"]):
+            kept["predicted"].append(row)
+
+    _change(add)
+
+
 def clear() -> None:
     """Forgets everything. Raises: OSError where the file can't be removed."""
     path().unlink(missing_ok=True)
@@ -71,12 +90,12 @@ def is_run(kept: Kept, chapter: catalog.Chapter) -> bool:
 
 
 def report() -> str:
-    """A line for each chapter that is written: cells run, exercises passed."""
+    """A line for each chapter that is written: cells run, exercises passed, what was foreseen."""
     if not is_kept():
         return "Run this cell to see yours: this output is of a run without a reader."
     kept = read()
     lines = [_line(kept, chapter) for chapter in catalog.written()]
-    return "\n".join([*lines, "", _where()])
+    return "\n".join([*lines, "", calibration.in_words(kept["predicted"]), _where()])
 
 
 def _line(kept: Kept, chapter: catalog.Chapter) -> str:
@@ -85,7 +104,9 @@ def _line(kept: Kept, chapter: catalog.Chapter) -> str:
     right = len(set(exercises) & set(kept["passed"]))
     done = ran == len(wanted) and right == len(exercises)
     mark = "✓" if done else "…" if ran or right else "–"
+    made, near = calibration.count(kept["predicted"], chapter.predictions())
     counts = f"{ran} of {len(wanted)} cells, {right} of {len(exercises)} exercises"
+    counts += f", {near} of {made} predictions near" if made else ""
     return f"{mark} {chapter.number} · {chapter.title:<28} {counts}"
 
 

@@ -1,0 +1,128 @@
+"""What the reader of this page guessed before the run: a number, a range, one or several names."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from course_utils.core.measurement import Measurement, format_seconds
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
+BYTES = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+SCALES = SECONDS | BYTES | {"%": 0.01}  # to seconds, bytes, shares; others stand
+NEAR = 2.0  # times too much or too little that still count as foreseen
+HOW = "write a number, such as 2.7, 1/3 or 10**6, or a range, such as (2, 5)"
+_made: dict[str, "Guess"] = {}
+
+
+class GuessError(ValueError):
+    """What can't be read as a guess; the message says how to write one."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An answer to one question of the page.
+
+    A number is a range that begins where it ends; `low` and `high` are in `unit`. Where there are
+    names to choose from (`among`), `named` has those that were chosen.
+    """
+
+    id: str
+    unit: str = ""
+    low: float = math.nan
+    high: float = math.nan
+    among: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        if self.among:
+            return ", ".join(name for name in self.among if name in self.named)
+        low, high = _short(self.low), _short(self.high)
+        number = low if self.low == self.high else f"{low} to {high}"
+        return f"{number} {self.unit}".strip()
+
+    def ends(self, unit: str = "") -> tuple[float, float]:
+        """Both ends in seconds, bytes or a share; as they were written on an axis of their unit."""
+        alike = self.unit and unit.partition(" ")[0].rstrip(",") == self.unit
+        scale = 1.0 if alike else SCALES.get(self.unit, 1.0)
+        return self.low * scale, self.high * scale
+
+
+def make(id: str, wanted: Any, unit: str, among: Sequence[str]) -> Guess | None:
+    """The guess as it was written, kept for this page's figures; None where nothing was.
+
+    Raises: GuessError, with how to write one.
+    """
+    _made.pop(id, None)
+    if wanted is None or wanted is ... or (isinstance(wanted, str) and not wanted.strip()):
+        return None
+    if among:
+        guess = Guess(id, unit, among=tuple(among), named=_named(wanted, among))
+    else:
+        guess = Guess(id, unit, *_ends(wanted))
+    _made[id] = guess
+    return guess
+
+
+def of(id: str) -> Guess | None:
+    """The guess that stands for a question; None where the reader made none."""
+    return _made.get(id)
+
+
+def truth_in(unit: str, found: Any) -> float:
+    """A found number, of seconds, bytes or a share, in the unit of its question."""
+    value = found.median if isinstance(found, Measurement) else float(found)
+    return value / SCALES.get(unit, 1.0)
+
+
+def written(unit: str, found: Any) -> str:
+    """A found number for people; whatever isn't a whole number carries its ≈."""
+    if unit in SECONDS:
+        return format_seconds(found)
+    value = truth_in(unit, found)
+    return f"{'' if isinstance(found, int) else '≈ '}{_short(value)} {unit}".strip()
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
+def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    known = {name.casefold(): name for name in among}
+    unknown = [name for name in names if str(name).casefold() not in known]
+    if unknown:
+        raise GuessError(f"{unknown[0]!r} isn't among the answers: {', '.join(among)}")
+    return frozenset(known[str(name).casefold()] for name in names)
+
+
+def _ends(wanted: Any) -> tuple[float, float]:
+    """From a number or a pair, or from what people type: `2.7`, `1/3`, `1e6`, `2 to 5`, `2–5`."""
+    if isinstance(wanted, str):
+        parts = re.split(r"\s*(?:–|\bto\b|\.\.|(?<=\d)-(?=[\d.]))\s*", wanted.strip())
+    elif isinstance(wanted, (tuple, list)):
+        parts = list(wanted)
+    else:
+        parts = [wanted]
+    try:
+        numbers = [_number(part) for part in parts]
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise GuessError(f"{wanted!r:.40} isn't a guess that can be read: {HOW}") from None
+    if not 1 <= len(numbers) <= 2 or not all(map(math.isfinite, numbers)):
+        raise GuessError(f"{wanted!r:.40} isn't a guess that can be read: {HOW}")
+    return min(numbers), max(numbers)
+
+
+def _number(part: Any) -> float:
+    if isinstance(part, bool):
+        raise TypeError
+    if not isinstance(part, str):
+        return float(part)
+    plain = part.replace("≈", "").replace("~", "").replace("%", "").replace("×", "").strip()
+    base, power, exponent = plain.replace("^", "**").partition("**")
+    if power:
+        return float(base) ** float(exponent)
+    plain = re.sub(r"(?<=\d)[, ](?=\d{3}(\D|$))", "", plain)  # 1,024; in 2,7 it is a decimal point
+    return float(Fraction(plain.replace(",", ".")))

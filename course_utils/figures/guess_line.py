@@ -1,0 +1,69 @@
+"""The reader's prediction in a figure: a dashed line, a band, or a mark at the chosen row."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from course_utils.core import guesses
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOUR = "#7B5EA7"
+
+
+def draw_guess(
+    axes: "Axes", id: str, unit: str, scale: float = 1, rows: Sequence[str] = (), along: str = "x"
+) -> None:
+    """Draws the guess at question `id`, where the reader made one, and leaves the axes' limits.
+
+    `unit` is the axis's before it was divided by `scale`; `along` names the axis of the number.
+    A guess beyond the axis is an arrow at its end. Of names, those among `rows` get a mark.
+    """
+    guess = guesses.of(id) if id else None
+    if guess is None:
+        return
+    if guess.among:
+        for place in (place for place, row in enumerate(rows) if row in guess.named):
+            _write(axes, "◂ your prediction", (0, place), ("axes fraction", "data"), va="center")
+        return
+    on_x = along == "x"
+    first, last = sorted(axes.get_xlim() if on_x else axes.get_ylim())
+    low, high = (end / scale for end in guess.ends(unit))
+    words = f"you: {guess}"
+    if high < first or low > last:
+        _point_outside(axes, words, on_x, is_above=low > last)
+        return
+    inside = [end for end in dict.fromkeys((low, high)) if first <= end <= last]
+    low, high = max(low, first), min(high, last)
+    span, line = (axes.axvspan, axes.axvline) if on_x else (axes.axhspan, axes.axhline)
+    if low < high:
+        span(low, high, color=COLOUR, alpha=0.15, linewidth=0)
+    for end in inside:
+        line(end, color=COLOUR, linestyle="--", linewidth=1.8)
+    if on_x:
+        _write(axes, words, (low, 0), ("data", "axes fraction"))
+    else:
+        _write(axes, words, (0, low), ("axes fraction", "data"))
+
+
+def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> None:
+    """Words and an arrow at that end of the axis, inside the panel."""
+    end = 1 if is_above else 0
+    arrow = ("→" if is_above else "←") if on_x else ("↑" if is_above else "↓")
+    place = (end, 0.5) if on_x else (0.5, end)
+    how = {"ha": "right" if on_x and is_above else "left"}
+    how["va"] = "top" if not on_x and is_above else "bottom"
+    _write(axes, f"{words} {arrow}", place, ("axes fraction", "axes fraction"), **how)
+
+
+def _write(
+    axes: "Axes", words: str, place: tuple[float, float], of: tuple[str, str], **how: Any
+) -> None:
+    """Words on a ground of their own, so that they can be read on a bar too."""
+    ground = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+    right = -4 if how.get("ha") == "right" else 4
+    up = -4 if how.get("va") == "top" else 4
+    axes.annotate(
+        words, place, (right, up), xycoords=of, textcoords="offset points", color=COLOUR,
+        fontsize=10, fontweight="bold", bbox=ground, **({"va": "bottom"} | how),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""`predict` takes the reader's guess before the run, `answer` says afterwards how far off it was.
+
+A page reads as well where nobody guesses: then neither says a word.
+"""
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from course_utils.core import guesses
+from course_utils.core.guesses import NEAR, Guess, GuessError
+from course_utils.core.running import is_attended
+from course_utils.lesson import progress
+
+ID = re.compile(r"[a-z_]+\.[a-z0-9_]+")
+WIDE = NEAR * NEAR  # a range whose ends are further apart foresees nothing
+_found: dict[str, Any] = {}  # what this kernel has answered
+
+
+def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()) -> None:
+    """Takes your guess: write it in place of `...`, or into the box under the cell.
+
+    A guess is a number in `unit`, or a range (2, 5); where there are names to choose from
+    (`among`), one of them, or a list of several. One that can't be read is said to be none, and
+    the page goes on.
+    Raises: ValueError for an id that isn't `chapter.what`.
+    """
+    if not ID.fullmatch(id):
+        raise ValueError(f"a prediction is called `chapter.what`, such as async.launch, not {id!r}")
+    said = take(id, guess, unit, among)
+    if said:
+        print(said)
+    elif is_attended():
+        from course_utils.lesson.prediction_box import show_box
+
+        show_box(id, unit, among)
+
+
+def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
+    """Keeps a guess; what there is to say of it, which is nothing where there is none."""
+    try:
+        made = guesses.make(id, guess, unit, among)
+    except GuessError as problem:
+        return f"✗ Your prediction isn't kept: {problem}."
+    if made is None:
+        return ""
+    if id in _found:
+        return verdict(made, _found[id]) + " (It came after the answer, so it doesn't count.)"
+    return f"Your prediction: {made}."
+
+
+def answer(id: str, found: Any) -> None:
+    """Says how far the guess was from what was `found`; nothing where there was no guess.
+
+    A number is in seconds, bytes or as a share where the question's unit is one of time, of bytes
+    or %, else in that unit. Where names were to choose from, it is a name, or several of them.
+    None says that this machine can't tell. The first guess at each question, made before its
+    answer, is kept for your calibration.
+    """
+    guess, is_first = guesses.of(id), id not in _found
+    _found[id] = found
+    if guess is None:
+        return
+    if found is None:
+        print(f"You predicted {guess}. This machine can't tell.")
+        return
+    print(verdict(guess, found))
+    if is_first:
+        progress.predicted(id, near=is_near(guess, found), factor=factor_off(guess, found))
+
+
+def verdict(guess: Guess, found: Any) -> str:
+    """The guess beside what was found, in a sentence or two."""
+    if guess.among:
+        return _chosen(guess, found)
+    said = f"You predicted {guess}. It is {guesses.written(guess.unit, found)}: "
+    low, high = guess.low, guess.high
+    truth, factor = guesses.truth_in(guess.unit, found), factor_off(guess, found)
+    if low < high and low <= truth <= high:
+        narrow = "" if is_near(guess, found) else ", but a range so wide foresees little"
+        return f"{said}within your range{narrow}."
+    if factor is None:
+        return f"{said}no factor leads from one to the other."
+    if factor < 1.1:
+        return f"{said}you foresaw it."
+    side = "high" if low > truth else "low"
+    return f"{said}you were ≈ {factor:,.3g} times too {side}."
+
+
+def factor_off(guess: Guess, found: Any) -> float | None:
+    """How many times too high or too low the guess was, at least 1; of a range, its nearer end.
+
+    None for names, and where a sign differs or one of the two is zero.
+    """
+    if guess.among:
+        return None
+    truth = guesses.truth_in(guess.unit, found)
+    nearest = min(max(truth, guess.low), guess.high)
+    if nearest == truth:
+        return 1.0
+    if nearest * truth <= 0 or not math.isfinite(truth):
+        return None
+    return max(nearest / truth, truth / nearest)
+
+
+def is_near(guess: Guess, found: Any) -> bool:
+    """Within 2 times; a range no wider than 4 times with the truth in it; just the right names."""
+    if guess.among:
+        return guess.named == _names(found)
+    factor = factor_off(guess, found)
+    is_wide = guess.low < guess.high and not (0 < guess.high <= WIDE * guess.low)
+    return factor is not None and factor <= NEAR and not is_wide
+
+
+def _chosen(guess: Guess, found: Any) -> str:
+    right = _names(found)
+    said = f"You chose {guess}. It is {', '.join(n for n in guess.among if n in right) or 'none'}: "
+    if guess.named == right:
+        return f"{said}you foresaw it."
+    if len(right) == len(guess.named) == 1:
+        return f"{said}not what you chose."
+    both, missed = len(guess.named & right), len(right - guess.named)
+    return f"{said}{both} right, {len(guess.named - right)} too many, {missed} missed."
+
+
+def _names(found: str | Collection[str]) -> frozenset[str]:
+    return frozenset([found] if isinstance(found, str) else found)
