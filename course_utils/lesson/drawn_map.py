@@ -5,7 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
-from course_utils.figures.style import INK, Picture, one_panel, render, styled
+from course_utils.figures.style import INK, Picture, one_panel, render, say_origins, styled
 from course_utils.judging import offering
 from course_utils.judging.judge import Content
 from course_utils.lesson import calibration, catalog, progress
@@ -37,11 +37,10 @@ def course_map() -> Picture:
         for needed in chapter.after:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
-    legend = "filled: written · outlined: designed"
+    axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
     if kept["predicted"]:
-        legend += " · n/m: predictions near, of those made\n"
-        legend += calibration.in_words(kept["predicted"])
-    axes.text(-0.45, -0.5, legend, fontsize=11, color="#6B6B6B")
+        how = "In a box: predictions near, of those made. "
+        say_origins(figure, [textwrap.fill(how + calibration.in_words(kept["predicted"]), 100)])
     return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)))
 
 

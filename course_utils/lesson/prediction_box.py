@@ -1,44 +1,46 @@
 """A box under a cell for a guess: a field to type into, or names to choose from."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
-from course_utils.lesson import predictions
+Take = Callable[[Any], str]
 
 
 class Box(widgets.HBox):
     """A question's field and what there is to say of the guess; Enter, or leaving it, takes it."""
 
-    def __init__(self, id: str, unit: str, among: Sequence[str]) -> None:
-        self._about = id, unit, tuple(among)
+    def __init__(self, take: Take, unit: str, among: Sequence[str]) -> None:
+        self._take, self._unit = take, unit
         self._said = widgets.HTML()
         self.field = _field(among)
         parts = [widgets.HTML("Your prediction:"), self.field, widgets.HTML(unit), self._said]
         super().__init__(parts, layout={"align_items": "center", "flex_flow": "row wrap"})
-        self.field.observe(self._take, "value")
+        self.field.observe(self._on_value, "value")
 
     @property
     def said(self) -> str:
         return self._said.value
 
-    def _take(self, change: Any) -> None:
-        id, unit, among = self._about
-        self._said.value = html.escape(predictions.take(id, change["new"], unit, among))
+    def _on_value(self, change: Any) -> None:
+        self._said.value = html.escape(self._take(change["new"]))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle = super()._repr_mimebundle_(**kwargs)
-        bundle["text/plain"] = f"Your prediction: … {self._about[1]}".rstrip()
+        bundle["text/plain"] = f"Your prediction: … {self._unit}".rstrip()
         return bundle
 
 
-def show_box(id: str, unit: str, among: Sequence[str]) -> None:
-    """Shows the box of one question under the cell that runs."""
+def show_box(take: Take, unit: str, among: Sequence[str]) -> None:
+    """Shows the box of one question under the cell that runs.
+
+    `take` gets what was typed or chosen, and returns what there is to say of it.
+    """
     from IPython.display import display
 
-    display(Box(id, unit, among))
+    display(Box(take, unit, among))
 
 
 def _field(among: Sequence[str]) -> Any:

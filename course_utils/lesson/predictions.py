@@ -34,7 +34,7 @@ def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()
     elif is_attended():
         from course_utils.lesson.prediction_box import show_box
 
-        show_box(id, unit, among)
+        show_box(lambda typed: take(id, typed, unit, among), unit, among)
 
 
 def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
