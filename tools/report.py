@@ -142,9 +142,9 @@ def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Ch
     for case in cases:
         stem = next((stem for stem in found if stem in f"{case.group} {case.name}"), None)
         if case.problem and stem:
-            found[stem].failed.append(f"{_where(case)}: {_first_line(case.problem)}")
+            found[stem].failed.append(f"{_where(case)}: {first_line(case.problem)}")
         elif case.at_first and stem:
-            found[stem].passed_again.append(f"{_where(case)}: {_first_line(case.at_first)}")
+            found[stem].passed_again.append(f"{_where(case)}: {first_line(case.at_first)}")
     return dict(sorted(found.items()))
 
 
@@ -191,7 +191,7 @@ def _where(case: Case) -> str:
     return folder + case.name if "notebooks" in case.group else f"{case.group}::{case.name}"
 
 
-def _first_line(problem: str) -> str:
+def first_line(problem: str) -> str:
     """What a failing cell or test said, in a line, without the colours of a terminal."""
     text = COLOUR.sub("", problem)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
