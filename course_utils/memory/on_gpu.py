@@ -44,8 +44,9 @@ def measured_on_gpu(build: Build, steps: int = 3) -> dict[str, int]:
     `build` and `steps` are those of `predict_bytes`; `build` must be a function or method of a
     module, so that a new process can find it. `outside` is what the process takes on the device
     besides what torch reserves: the context and libraries; another program that begins or ends
-    meanwhile makes it wrong. Raises: RuntimeError without a CUDA GPU, or where allocator settings are in the
-    environment, which would make it another allocator; what the step itself raises.
+    meanwhile makes it wrong. Raises: RuntimeError without a CUDA GPU, or where allocator
+    settings are in the environment, which would make it another allocator; what the step itself
+    raises.
     """
     _require_gpu()
     for name in SETTINGS:
