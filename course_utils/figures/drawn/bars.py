@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from course_utils.figures.drawn.rounded import amount, digest
+import numpy as np
+
+from course_utils.figures.drawn.rounded import amount, digest, number
 from course_utils.figures.drawn.words import Words
 
 if TYPE_CHECKING:
@@ -47,13 +49,9 @@ def bars(axes: "Axes", words: Words, live: bool) -> list[str]:
     rows: dict[int, list[Part]] = {place: [] for place in names}
     for group in found:
         for box in group.patches:
-            name, middle = (
-                words.name_of(group.get_label(), box.get_facecolor()),
-                box.get_y() + box.get_height() / 2,
-            )
-            rows.setdefault(round(middle), []).append(
-                Part(name, box.get_x(), box.get_width(), middle)
-            )
+            name = words.name_of(group.get_label(), box.get_facecolor())
+            part = Part(name, box.get_x(), box.get_width(), box.get_y() + box.get_height() / 2)
+            rows.setdefault(round(part.y), []).append(part)
     down = sorted(rows, reverse=not axes.yaxis.get_inverted())
     unit = axes.get_xlabel()
     return [f"{names.get(place, '')}: {_row(rows[place], words, unit, live)}" for place in down]
@@ -71,16 +69,16 @@ def row_names(axes: "Axes") -> dict[int, str]:
 
 
 def _row(parts: list[Part], words: Words, unit: str, live: bool) -> str:
-    parts = [part for part in parts if part.length or live or len(parts) == 1]
+    total = sum(part.length for part in parts)
+    parts = [part for part in parts if live or part.name or abs(part.length) > 0.005 * abs(total)]
+    parts = [part for part in parts if live or part.length] or parts[:1]
     if not parts:
         return "nothing"
     for part in parts:  # a number in the middle of a part is its length, or it is left to the rest
         middle = part.start + part.length / 2
         words.take(middle, part.y, partial(says, length=part.length, unit=unit))
-    ends = max(part.end for part in parts)
-    written = words.take(max(ends, 0), parts[0].y)
-    total = sum(part.length for part in parts)
-    right = written and says(written, total, unit)
+    written = words.take(max(0, *(part.end for part in parts)), parts[0].y)
+    right = says(written, total, unit)
     beside = "" if right or not written else f' "{written}"'
     if len(parts) == 1 and not parts[0].start and not parts[0].name:
         return written if right else f"{_amount(total, unit, live)}{beside}"
@@ -88,26 +86,20 @@ def _row(parts: list[Part], words: Words, unit: str, live: bool) -> str:
 
 
 def _told(parts: list[Part], unit: str, live: bool) -> str:
-    if len(parts) > MOST:
-        counts = Counter(part.name for part in parts)
-        texts = [f"{name or 'bar'} × {count}" for name, count in sorted(counts.items())]
-        shape = [[part.start, part.length] for part in parts]
-        names = [part.name for part in parts]
-        last = "" if live else f", to {amount(max(part.end for part in parts), live)}"
-        return "; ".join(texts) + last + ("" if live else f" {digest(names, shape)}")
+    names = [part.name for part in parts]
+    if len(parts) > MOST and len(set(names)) < len(parts):
+        counts = "; ".join(f"{name or 'bar'} × {n}" for name, n in sorted(Counter(names).items()))
+        mark = digest(names, [[part.start, part.length] for part in parts])
+        return counts if live else f"{counts}, to {number(max(part.end for part in parts))} {mark}"
     if live:
         ordered = sorted(parts, key=lambda part: part.name)
         return "; ".join(f"{part.name} {_amount(part.length, unit, live)}" for part in ordered)
     ordered = sorted(parts, key=lambda part: part.start)
-    ends = [0.0, *(part.end for part in ordered)]
-    if all(
-        math.isclose(part.start, end, abs_tol=1e-9)
-        for part, end in zip(ordered, ends, strict=False)
-    ):
-        return " + ".join(f"{part.name} {amount(part.length, live)}".strip() for part in ordered)
-    return "; ".join(
-        f"{part.name} {amount(part.start, live)} to {amount(part.end, live)}" for part in ordered
-    )
+    starts, ends = [part.start for part in ordered], [0, *(part.end for part in ordered)][:-1]
+    if not any(starts) or np.allclose(starts, ends, atol=0.005 * abs(max(ends))):
+        between = " + " if any(starts) else "; "
+        return between.join(f"{part.name} {number(part.length)}".strip() for part in ordered)
+    return "; ".join(f"{p.name} {number(p.start)} to {number(p.end)}" for p in ordered)
 
 
 def _amount(length: float, unit: str, live: bool) -> str:

@@ -100,8 +100,8 @@ def _lines(axes: "Axes", words: Words, live: bool) -> Iterator[str]:
     shown.sort(key=lambda one: len(one[1]) != 1)  # a mark takes its name before a stroke to it
     for line, points in shown:
         varies = live or line.get_gid() == LIVE
-        if line.get_transform() in across:
-            yield _across(points, line.get_transform() == across[0], varies)
+        if any(line.get_transform() is one for one in across):
+            yield _across(points, line.get_transform() is across[0], varies)
             continue
         name = words.take(*points[-1]) if len(points) else ""
         if len(points) == 1:
@@ -133,7 +133,7 @@ def _curve(points: np.ndarray, line: "Line2D", live: bool, varies: bool) -> str:
     (x0, y0), (x1, y1) = points[0], points[-1]
     first = f"({amount(x0, live)} → {amount(y0, varies)})"
     last = f"({amount(x1, live)} → {amount(y1, varies)})"
-    mark = f" {digest(points[:, 0])}" if varies else f" {digest(points)}"
+    mark = f" {digest(points[:, :1])}" if varies else f" {digest(points)}"
     between = reach(points[:, 1], varies)
     return f"{len(points)} points from {first} to {last}, y {between}{steps}{'' if live else mark}"
 

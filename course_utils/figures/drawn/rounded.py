@@ -44,10 +44,7 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def digest(*values: Any) -> str:
-    """Six characters that differ when a number (in three digits) or a text among `values` does.
-
-    What is a billion times smaller than the largest number beside it counts as 0.
-    """
+    """Six characters that differ when a number (in three digits) or a text among `values` does."""
     found = hashlib.sha256()
     for value in values:
         array = np.asarray(value)
@@ -60,11 +57,14 @@ def digest(*values: Any) -> str:
 
 
 def _in_digits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each number as three digits and a power of ten, both as whole numbers."""
+    """Each number as three digits and a power of ten, both as whole numbers.
+
+    What is 10¹³ times smaller than the largest of its column is rounding, and counts as 0.
+    """
     finite = np.nan_to_num(values, nan=1.23e300, posinf=1e300, neginf=-1e300)
     sizes = np.abs(finite)
-    usual = sizes[sizes < 1e299]
-    tiny = sizes <= max(1e-9 * (usual.max() if usual.size else 0), 1e-290)
+    usual = np.where(sizes < 1e299, sizes, 0)
+    tiny = sizes <= np.maximum(1e-13 * usual.max(axis=0, initial=0), 1e-290)
     power = np.floor(np.log10(np.where(tiny, 1, sizes))).astype(np.int64)
     digits = np.round(np.where(tiny, 0, finite) / 10.0 ** (power - DIGITS + 1)).astype(np.int64)
     over = np.abs(digits) >= 10**DIGITS

@@ -83,7 +83,7 @@ def _word(axes: "Axes", text: "Text") -> Word:
 
     inverse = axes.transAxes.inverted()
     if not isinstance(text, Annotation):
-        in_data = text.get_transform() == axes.transData
+        in_data = text.get_transform() is axes.transData
         x, y = inverse.transform(text.get_transform().transform(text.get_position()))
         return Word(text.get_text(), text.get_position() if in_data else None, (x, y))
     if text.xycoords != "data":
