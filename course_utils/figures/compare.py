@@ -102,9 +102,9 @@ def draw_bands(
     for place, (label, band) in enumerate(bands.items()):
         colour, x = style.OTHER_KINDS[place], list(band)
         lows, highs = zip(*band.values(), strict=True)
-        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0)
+        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0, label=label)
         for edge in (lows, highs):
-            axes.plot(x, edge, color=colour, linewidth=1.5)
+            axes.plot(x, edge, color=colour, linewidth=1.5, label=label)
         style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")

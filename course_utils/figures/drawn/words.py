@@ -33,7 +33,11 @@ class Words:
 
     def __init__(self, axes: "Axes", texts: "Sequence[Text]") -> None:
         self.words = [_word(axes, text) for text in texts if text.get_text().strip()]
-        self.arrows = [_ends(text) for text in texts if not text.get_text().strip()]
+        self.arrows = [
+            _ends(text)
+            for text in texts
+            if getattr(text, "arrow_patch", None) and not text.get_text()
+        ]
         self.legend = _legend(axes)
 
     def take(self, x: float, y: float, wanted: Callable[[str], bool] = lambda _text: True) -> str:

@@ -133,7 +133,7 @@ def test_each_drawer_tells_its_data():
         "Bytes", {"b": {"parameter": 2**20, "gradient": 2**21}}
     ).drawn  # fmt: skip
     bands = draw_bands("Bands", {"ring": {8: (1.0, 2.0), 16: (2.0, 3.0)}}, "GPUs", "seconds", "a")
-    assert "1 area: x 8 to 16; y 1 to 3" in bands.drawn and "text: ring" in bands.drawn
+    assert "ring: x 8 to 16; y 1 to 3" in bands.drawn and "text: ring" in bands.drawn
     assert "3 strokes: x 0 to 2" in number_lines("Numbers", [0, 1, 2, 9], [(0, 3)]).drawn
     spans = [Span("a", "run", 0, 1), Span("a", "wait", 1, 3)]
     assert "a: run 1 + wait 2" in draw(spans, "Spans", exact=True).drawn
