@@ -69,7 +69,7 @@ def row_names(axes: "Axes") -> dict[int, str]:
 
 
 def _row(parts: list[Part], words: Words, unit: str, live: bool) -> str:
-    total = sum(part.length for part in parts)
+    total, end = sum(part.length for part in parts), max([0, *(part.end for part in parts)])
     parts = [part for part in parts if live or part.name or abs(part.length) > 0.005 * abs(total)]
     parts = [part for part in parts if live or part.length] or parts[:1]
     if not parts:
@@ -77,7 +77,7 @@ def _row(parts: list[Part], words: Words, unit: str, live: bool) -> str:
     for part in parts:  # a number in the middle of a part is its length, or it is left to the rest
         middle = part.start + part.length / 2
         words.take(middle, part.y, partial(says, length=part.length, unit=unit))
-    written = words.take(max(0, *(part.end for part in parts)), parts[0].y)
+    written = words.take(end, parts[0].y)
     right = says(written, total, unit)
     beside = "" if right or not written else f' "{written}"'
     if len(parts) == 1 and not parts[0].start and not parts[0].name:

@@ -130,7 +130,7 @@ def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
 
 def test_each_drawer_tells_its_data():
     assert "b: parameter 1 + gradient 2 = 3 MiB" in stacked_bytes(
-        "Bytes", {"b": {"parameter": 2**20, "gradient": 2**21}}
+        "Bytes", {"b": {"parameter": 2**20, "gradient": 2**21, "rounding": 9}}
     ).drawn  # fmt: skip
     bands = draw_bands("Bands", {"ring": {8: (1.0, 2.0), 16: (2.0, 3.0)}}, "GPUs", "seconds", "a")
     assert "ring: x 8 to 16; y 1 to 3" in bands.drawn and "text: ring" in bands.drawn
