@@ -60,10 +60,9 @@ class Words:
         if self.words:
             read = sorted(self.words, key=lambda word: word.reading_order)
             texts = [word.text for word in read]
-            places = [] if live else [word.at for word in read]
-            lines.append(
-                f"text: {_shortened(sorted(texts, key=settled) if live else texts, places)}"
-            )
+            places = [] if live else [word.anchor or word.at for word in read]
+            told_first = sorted(texts, key=settled) if live else texts
+            lines.append(f"text: {_shortened(told_first, places)}")
         if self.arrows:
             lines.append(f"arrows, {len(self.arrows)}{'' if live else ' ' + digest(self.arrows)}")
         missing = [name for name in self.legend.values() if name not in told]

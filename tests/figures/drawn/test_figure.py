@@ -51,7 +51,9 @@ CHANGES = {
     "another area": lambda axes: axes.fill_between([0, 1, 2], [1, 3, 1]),
     "another word": lambda axes: axes.texts[0].set_text("a lie"),
     "a word elsewhere": lambda axes: axes.texts[0].set_position((9, 9)),
-    "a picture in it": lambda axes: axes.imshow([[1, 2], [3, 4]], aspect="auto"),
+    "a picture in it": lambda axes: axes.imshow(
+        [[1, 2], [3, 4]], aspect="auto", extent=(0, 9, 0, 9)
+    ),
     "a line across": lambda axes: axes.axvline(7),
     "an arrow": lambda axes: axes.annotate("", (1, 1), (2, 2), arrowprops={"arrowstyle": "->"}),
     "marks": lambda axes: axes.scatter([1, 2], [3, 4]),
