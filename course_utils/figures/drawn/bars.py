@@ -70,11 +70,11 @@ def row_names(axes: "Axes") -> dict[int, str]:
 
 def _row(parts: list[Part], words: Words, unit: str, live: bool) -> str:
     total, end = sum(part.length for part in parts), max([0, *(part.end for part in parts)])
-    parts = [part for part in parts if live or part.name or abs(part.length) > 0.005 * abs(total)]
-    parts = [part for part in parts if live or part.length] or parts[:1]
+    if len(parts) > 1 and not live:
+        parts = [p for p in parts if p.length and (p.name or abs(p.length) > 0.005 * abs(total))]
     if not parts:
         return "nothing"
-    for part in parts:  # a number in the middle of a part is its length, or it is left to the rest
+    for part in filter(lambda part: part.length, parts):  # a number in its middle is its length
         middle = part.start + part.length / 2
         words.take(middle, part.y, partial(says, length=part.length, unit=unit))
     written = words.take(end, parts[0].y)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LIVE, LOCAL = "live", "local"
 FEW, MOST = 3, 8  # marks, and points of a curve, that are told one by one
+SCALES = {"linear": "", "log": "logarithmic"}
 LONGEST = 1400  # characters of a figure's text
 
 
@@ -84,7 +85,7 @@ def _axes(axes: "Axes", varies: bool) -> Iterator[str]:
         ends = not varies and not axes.containers
         parts = [
             "" if name == "x" and varies and is_live_unit(axes) else label,
-            "logarithmic" if axis.get_scale() == "log" else "",
+            SCALES.get(axis.get_scale(), axis.get_scale()),
             "reversed" if axis.get_inverted() else "",
             reach(axis.get_view_interval(), live=False) if ends else "",
         ]

@@ -14,7 +14,7 @@ from course_utils.figures.timeline import Span, draw
 from tests.support.evidence import PUBLISHED, RECORDED
 
 pytestmark = pytest.mark.without_torch
-EXACT = Series({"one": 1.0, "two": 250.0}, "exact", "exact: counted")
+EXACT = Series({"none": 0.0, "one": 1.0, "two": 250.0}, "exact", "exact: counted")
 POWERS = {2.0**k: 3.0**k for k in range(20)}
 SMALL = {x: 1e-9 * y for x, y in POWERS.items()}  # as seconds over bytes are
 
@@ -85,6 +85,7 @@ def test_bars_are_told_row_by_row_with_what_stands_beside_them():
         "published: a paper · x: seconds",
         "  run: 5 s",
         "exact: counted · x: seconds",
+        "  none: 0 ns",
         "  one: 1 s",
         "  two: 250 s",
     ]
