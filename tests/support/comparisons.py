@@ -94,7 +94,7 @@ class Page:
             (agree, same), (against, other) = (self._nearest(use, near, sign) for sign in (1, -1))
             if against >= PLAIN_ENOUGH and against > agree:
                 yield Finding(said, use, "against a claim", other)
-            elif agree >= ENOUGH and agree > against:
+            elif agree >= ENOUGH and agree > against and use.word not in AFFIRMED:
                 yield Finding(said, use, "covered", same)
             elif use.strong:
                 yield Finding(said, use, "no claim", same or other)
