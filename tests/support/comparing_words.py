@@ -19,7 +19,7 @@ PAIRS = {
         highest/lowest wider/narrower widest/narrowest grows/shrinks grow/shrink climbs/falls
         climb/fall rises/falls rise/fall doubles/halves double/halve doubled/halved
         doubling/halving over/under above/below large/small wide/narrow high/low many/few
-        much/little longer/shorter longest/shortest cost/save costs/saves""",
+        much/little twice/half longer/shorter longest/shortest cost/save costs/saves""",
     "worth": "gains/loses gain/lose saves/costs save/cost",
     "order": "before/after earlier/later early/late first/last",
     "quality": """better/worse best/worst nearer/farther nearest/farthest closer/farther
@@ -49,6 +49,7 @@ TRENDS = word_set(
     saves save"""
 )
 DESCRIBING = word_set("cost costs doubled halved doubling halving double halve rise fall")
+PLACING = word_set("before after doubled halved doubling halving")
 HAPPENS = word_set(
     """arrive arrives begin begins began came come comes decides done ends ended goes
     leave leaves leaving returns returned sent starts started stops stopped there travel waits
@@ -80,9 +81,10 @@ STOP = word_set(
 WORD = re.compile(r"[^\W\d_]+(?:'t)?|\d[\d,.]*\d|\d|[^\w\s]")
 SUPERLATIVE = re.compile(r"\w+est|most|least|best|worst")
 DENYING = re.compile(r"\w+n't|nothing|never|none|neither|nobody|cannot|hardly|not|no|nor|without")
+SIZED = word_set("than over under above below least most by a one the within first second")
 THE_MORE = re.compile(r"\bthe (?:\w{3,}er|more|less)\b")
 HIDDEN = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"|\*+")
-ENDS = re.compile(r"[,;:(]\s|\b(?:and|but|while)\s")
+ENDS = re.compile(r"[,;(]\s|\b(?:and|but|while)\s")
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def uses(sentence: str, before: str = "", strict: bool = False) -> tuple[Use, ..
             word,
             at,
             _readings(words, i),
-            strong or (strict and word not in AFFIRMED | {"before", "after"}),
+            strong or (strict and word not in AFFIRMED | PLACING),
             _about(sentence, at, before),
         )
         for i, (word, at) in enumerate(places)
@@ -141,13 +143,13 @@ def _about(sentence: str, at: int, before: str) -> tuple[tuple[str, float], ...]
     begins = [0, *(m.end() for m in ENDS.finditer(sentence)), len(sentence)]
     start = max(b for b in begins if b <= at)
     end = min(b for b in begins if b > at)
-    found = dict.fromkeys(content(before), 0.3) | dict.fromkeys(content(sentence), 0.6)
+    found = dict.fromkeys(content(before), 0.3) | dict.fromkeys(content(sentence), 0.7)
     return tuple((found | dict.fromkeys(content(sentence[start:end]), 1.0)).items())
 
 
 def _readings(words: list[str], i: int) -> tuple[tuple[str, int], ...]:
     """What the word says here: denied just before, or by what follows a trend, it is turned."""
-    word, turned = words[i], 1
+    word, turned = words[i], -1 if words[i - 1 : i] == ["at"] else 1
     if word not in AFFIRMED | DENIED:
         for earlier in reversed(words[max(0, i - 3) : i]):
             if earlier in ";:,().":
@@ -164,6 +166,8 @@ def _strong(words: list[str], i: int) -> bool | None:
     after, later = [*words[i + 1 : i + 3], "", ""][:2]
     if word in BASE and not (word == "much" and before != "as"):
         return True if before == "as" and {"times", "twice", "half"} & set(words[:i]) else None
+    if word in ("half", "twice"):
+        return None if after == "as" or before in SIZED else False
     if word in ("over", "under", "above", "below"):
         if re.search(r"^[\d,.]+ (days|hours|minutes|seconds|steps|epochs)", f"{after} {later}"):
             return None
