@@ -50,11 +50,7 @@ TRENDS = word_set(
 )
 DESCRIBING = word_set("cost costs doubled halved doubling halving double halve rise fall")
 PLACING = word_set("before after doubled halved doubling halving")
-HAPPENS = word_set(
-    """arrive arrives begin begins began came come comes decides done ends ended goes
-    leave leaves leaving returns returned sent starts started stops stopped there travel waits
-    finished closes counted filled launched ready"""
-)
+COMES = word_set("come comes came go goes begin begins is are")
 AFFIRMED = word_set(
     "does do is are can did has have all both much everything everybody everyone always"
 )
@@ -81,6 +77,7 @@ STOP = word_set(
 WORD = re.compile(r"[^\W\d_]+(?:'t)?|\d[\d,.]*\d|\d|[^\w\s]")
 SUPERLATIVE = re.compile(r"\w+est|most|least|best|worst")
 DENYING = re.compile(r"\w+n't|nothing|never|none|neither|nobody|cannot|hardly|not|no|nor|without")
+UNORDERED = word_set("and as or each one all in of on there")
 SIZED = word_set("than over under above below least most by a one the within first second")
 THE_MORE = re.compile(r"\bthe (?:\w{3,}er|more|less)\b")
 HIDDEN = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"|\*+")
@@ -104,7 +101,7 @@ def uses(sentence: str, before: str = "", strict: bool = False) -> tuple[Use, ..
 
     Where `strict`, as in a title, whatever compares or denies is strong.
     """
-    hidden = HIDDEN.sub(lambda found: " " * len(found[0]), sentence)
+    hidden = HIDDEN.sub(lambda found: _blank(found[0]), sentence)
     places = [(m[0].lower(), m.start()) for m in WORD.finditer(hidden)]
     words = [word for word, _ in places]
     return tuple(
@@ -118,6 +115,12 @@ def uses(sentence: str, before: str = "", strict: bool = False) -> tuple[Use, ..
         for i, (word, at) in enumerate(places)
         if word in READINGS and (strong := _strong(words, i)) is not None
     )
+
+
+def _blank(hidden: str) -> str:
+    """A word where code or a quotation stood, nothing where emphasis did."""
+    inside = hidden.strip("*")
+    return " " + "x" * (len(inside) - 2) + " " if inside else " " * len(hidden)
 
 
 @cache
@@ -180,9 +183,10 @@ def _strong(words: list[str], i: int) -> bool | None:
     if word == "more" and after.endswith("ly"):
         return None
     if word in ("first", "last"):
-        return True if before in HAPPENS and not after.isalpha() else None
+        return True if before in COMES and not after.isalpha() else None
     if word in ("before", "after"):
-        return bool(HAPPENS & set(words[max(0, i - 4) : i])) and after.isalpha()
+        apart = not {before, after} & UNORDERED and later != "other" and not before.isdigit()
+        return apart and after.isalpha()
     if word in AFFIRMED | DENIED | DESCRIBING:
         return False
     if word in ("early", "late") or (before == "at" and word in ("least", "most")):

@@ -32,7 +32,7 @@ ASIDE = re.compile(
 )
 ASKING = re.compile(r"\*\*(Predict|Now predict|Find|Write your)")
 COMMANDS = word_set(
-    """ask buy call choose click compare count drop find give hear hold keep learn leave let look
+    """ask buy call choose click compare count divide drop find give hear hold keep learn leave let look
     make mind move pin point read run send set sort step take try use wait write"""
 )
 
