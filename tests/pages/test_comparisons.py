@@ -61,6 +61,12 @@ def test_a_claim_about_something_else_covers_nothing():
     assert outcomes("A copy over the link gets faster when pinned.", QUEUE) == ["no claim"]
 
 
+def test_things_compared_may_change_places_with_the_word():
+    claim = "torch is over 3 times quicker than a loop of Python"
+    assert outcomes("A loop of Python takes longer than torch.", claim) == ["covered"]
+    assert outcomes("A loop of Python is quicker than torch.", claim) == ["against a claim"]
+
+
 def test_of_two_claims_the_nearer_one_decides():
     other = "queueing large products is slower than waiting for products"
     assert outcomes("Queueing small products is slower.", QUEUE, other) == ["against a claim"]

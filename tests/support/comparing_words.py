@@ -49,7 +49,8 @@ TRENDS = word_set(
     saves save"""
 )
 DESCRIBING = word_set("cost costs doubled halved doubling halving double halve rise fall")
-PLACING = word_set("before after doubled halved doubling halving")
+BOUNDS = word_set("over under above below least most")
+PLACING = word_set("before after cost costs doubled halved doubling halving")
 COMES = word_set("come comes came go goes begin begins is are")
 AFFIRMED = word_set(
     "does do is are can did has have all both much everything everybody everyone always"
@@ -86,13 +87,17 @@ ENDS = re.compile(r"[,;(]\s|\b(?:and|but|while)\s")
 
 @dataclass(frozen=True)
 class Use:
-    """A comparing word at a place of its sentence; `about` weighs the words around it."""
+    """A comparing word at a place of its sentence; `about` weighs the words around it.
+
+    `sides` are the words before it and those after its "than", where it has one.
+    """
 
     word: str
     at: int
     readings: tuple[tuple[str, int], ...]
     strong: bool
     about: tuple[tuple[str, float], ...]
+    sides: tuple[frozenset[str], ...]
 
 
 @cache
@@ -111,6 +116,7 @@ def uses(sentence: str, before: str = "", strict: bool = False) -> tuple[Use, ..
             _readings(words, i),
             strong or (strict and word not in AFFIRMED | PLACING),
             _about(sentence, at, before),
+            _sides(sentence, at) if word not in BOUNDS | AFFIRMED | DENIED else (),
         )
         for i, (word, at) in enumerate(places)
         if word in READINGS and (strong := _strong(words, i)) is not None
@@ -150,9 +156,15 @@ def _about(sentence: str, at: int, before: str) -> tuple[tuple[str, float], ...]
     return tuple((found | dict.fromkeys(content(sentence[start:end]), 1.0)).items())
 
 
+def _sides(sentence: str, at: int) -> tuple[frozenset[str], ...]:
+    than = re.search(r"\bthan\b", sentence[at:])
+    return (content(sentence[:at]), content(sentence[at + than.end() :])) if than else ()
+
+
 def _readings(words: list[str], i: int) -> tuple[tuple[str, int], ...]:
     """What the word says here: denied just before, or by what follows a trend, it is turned."""
-    word, turned = words[i], -1 if words[i - 1 : i] == ["at"] else 1
+    word = words[i]
+    turned = -1 if word in ("least", "most") and words[i - 1 : i] == ["at"] else 1
     if word not in AFFIRMED | DENIED:
         for earlier in reversed(words[max(0, i - 3) : i]):
             if earlier in ";:,().":
@@ -171,7 +183,7 @@ def _strong(words: list[str], i: int) -> bool | None:
         return True if before == "as" and {"times", "twice", "half"} & set(words[:i]) else None
     if word in ("half", "twice"):
         return None if after == "as" or before in SIZED else False
-    if word in ("over", "under", "above", "below"):
+    if word in BOUNDS - {"least", "most"}:
         if re.search(r"^[\d,.]+ (days|hours|minutes|seconds|steps|epochs)", f"{after} {later}"):
             return None
         number = after[:1].isdigit() and later not in tuple("·×/")

@@ -32,8 +32,8 @@ ASIDE = re.compile(
 )
 ASKING = re.compile(r"\*\*(Predict|Now predict|Find|Write your)")
 COMMANDS = word_set(
-    """ask buy call choose click compare count divide drop find give hear hold keep learn leave let look
-    make mind move pin point read run send set sort step take try use wait write"""
+    """ask buy call choose click compare count divide drop find give hear hold keep learn leave let
+    look make mind move pin point read run send set sort step take try use wait write"""
 )
 
 
@@ -109,11 +109,20 @@ class Page:
     def _alike(self, use: Use, other: Use, sign: int) -> float:
         """How many words, weighed, two comparisons share that point the same way, or not."""
         theirs, about = dict(other.readings), dict(other.about)
+        sign = -sign if _exchanged(use, other) else sign
         plain = sign < 0 and {use.word, other.word} & AFFIRMED and OPPOSITE[use.word] != other.word
         if plain or not any(theirs.get(family) == sign * way for family, way in use.readings):
             return 0.0
         shared = sum(w * about[t] * self.rarity.get(t, 1) for t, w in use.about if t in about)
         return shared + SAME_WORD * (use.word == other.word and shared > 0)
+
+
+def _exchanged(use: Use, other: Use) -> bool:
+    """Whether one says of A and B what the other says of B and A: "quicker than", "longer than"."""
+    if not use.sides or not other.sides:
+        return False
+    (a, b), (c, d) = use.sides, other.sides
+    return len(a & d) + len(b & c) > len(a & c) + len(b & d)
 
 
 @cache
@@ -175,7 +184,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Headings, and what paragraphs, items and rows say before they ask for a prediction."""
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     for part in map(str.strip, re.split(r"\n\s*\n|\n(?=[-|>] ?)", text)):
-        if not ASIDE.match(part):
+        if not ASIDE.match(part) and "✎" not in part:
             yield ASKING.split(part)[0].removeprefix("- ")
 
 
