@@ -7,19 +7,25 @@ from tests.support.prose.numbers import Number
 
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _SIGNS = str.maketrans({"·": "*", "×": "*", "−": "-", "–": "-", "^": "**", "\u00a0": " "})
-_LEFT = re.compile(r"([\d.,·×*/+−^()\s⁰¹²³⁴⁵⁶⁷⁸⁹⁻-]*\d[\d.,·×*/+−^()\s⁰¹²³⁴⁵⁶⁷⁸⁹⁻-]*)(?:=|≈|is)\s*$")
+_PART = r"[\d.,·×*/+−^()\s⁰¹²³⁴⁵⁶⁷⁸⁹⁻-]"
+_LEFT = re.compile(rf"((?:(?<=\s)|^|(?<=[(`]))\(?\d{_PART}*)\s*(?:=|≈)\s*$")
+_SUMS = {ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.Constant, ast.Add, ast.Sub,
+         ast.Mult, ast.Div, ast.Pow}  # fmt: skip
 
 
-def follows(number: Number, text: str) -> bool:
-    """Whether the number stands after a sum of plain numbers and an equals sign, and is its result."""
-    found = _LEFT.search(text[: number.start])
-    if found is None:
-        return False
-    result = _result(found[1])
-    if result is None:
-        return False
-    allowed = (number.step / 2) * number.factor
-    return abs(result - number.value) <= allowed + 1e-9 * abs(number.value)
+def proved(text: str, found: list[Number]) -> set[int]:
+    """Where the numbers stand that make a sum and its result, if the sum is right."""
+    places: set[int] = set()
+    for number in found:
+        left = _LEFT.search(text[: number.start])
+        if left is None:
+            continue
+        result = _result(left[1])
+        allowed = number.step / 2 * number.factor + 1e-9 * abs(number.value)
+        if result is not None and abs(result - number.value) <= allowed:
+            places.add(number.start)
+            places |= {n.start for n in found if left.start() <= n.start < number.start}
+    return places
 
 
 def _result(words: str) -> float | None:
@@ -38,7 +44,3 @@ def _result(words: str) -> float | None:
         return float(eval(compile(tree, "<prose>", "eval"), {"__builtins__": {}}))
     except (ArithmeticError, ValueError, TypeError):
         return None
-
-
-_SUMS = {ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.Constant, ast.Add, ast.Sub,
-         ast.Mult, ast.Div, ast.Pow}  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from course_utils.core import files
-from tests.support.prose import arithmetic, evidence
+from tests.support.prose import arithmetic, evidence, formulas
 from tests.support.prose.evidence import Source
 from tests.support.prose.matching import agrees
 from tests.support.prose.numbers import Number, numbers
@@ -36,89 +36,99 @@ class Checker:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.by_cell = {i: list(self._of(i)) for i in page.cells}
+        self.coded = {i: list(evidence.of_code(c, page)) for i, c in page.cells.items()}
+        self.shown = {i: list(self._shown(i)) for i in page.cells}
         self.said = {i: list(evidence.of_sentences(c)) for i, c in page.cells.items()}
+        self.formulas = formulas.plain("\n".join(c.source for c in page.cells.values()))
         self.course = list(_of_course(page.name))
 
-    def _of(self, index: int) -> Iterator[Source]:
-        cell = self.page.cells[index]
-        yield from evidence.of_code(cell, self.page)
-        yield from evidence.of_output(cell)
-        yield from evidence.of_data(cell)
+    def _shown(self, index: int) -> Iterator[Source]:
+        yield from evidence.of_output(self.page.cells[index])
+        yield from evidence.of_data(self.page.cells[index])
 
-    def verdicts(self, passage: Passage) -> Iterator[Verdict]:
-        """One for each number of the passage."""
+    def verdicts(self, passage: Passage, start: int | None = None) -> list[Verdict]:
+        """One for each number of the passage, or for the one at `start`."""
         specs = list(evidence.of_specs(passage.text))
-        for number in numbers(passage.text):
-            yield self.verdict(number, passage, specs)
+        found = numbers(passage.text)
+        proved = arithmetic.proved(passage.text, found)
+        return [
+            self._verdict(number, passage, specs, number.start in proved)
+            for number in found
+            if start in (None, number.start)
+        ]
 
-    def verdict(self, number: Number, passage: Passage, specs: list[Source]) -> Verdict:
-        if arithmetic.follows(number, passage.text):
+    def _verdict(
+        self, number: Number, passage: Passage, specs: list[Source], proved: bool
+    ) -> Verdict:
+        piece = formulas.piece(number, passage.text)
+        if proved or (piece and piece in self.formulas):
             return Verdict(number, passage, FOUND)
-        sources = [*self._candidates(number, passage), *specs]
-        behind = [source for source in sources if agrees(number, source)]
-        solid = [s for s in behind if not s.live and self._near(number, s, passage)]
+        for source in self._own(passage):
+            if agrees(number, source):
+                return Verdict(number, passage, FOUND, source)
+        sources = [*self._sources(number, passage), *specs]
+        behind = [s for s in sources if agrees(number, s) and _bound(number, s, passage)]
+        solid = [source for source in behind if not source.live]
         if solid:
             return Verdict(number, passage, FOUND, solid[0])
-        if number.word and not self._speaks(number, sources):
+        if number.word and not any(_counts(number, source) for source in sources):
             return Verdict(number, passage, UNSAID)
-        live = [source for source in behind if source.live]
-        return Verdict(number, passage, LIVE if live else NOTHING, live[0] if live else None)
+        return Verdict(number, passage, LIVE if behind else NOTHING, next(iter(behind), None))
 
-    def _candidates(self, number: Number, passage: Passage) -> list[Source]:
-        if passage.call is not None:
-            return self._of_claim(passage)
-        cells = self._reach(number, passage)
-        found = [source for i in cells for source in self.by_cell[i]]
+    def _sources(self, number: Number, passage: Passage) -> list[Source]:
+        cells = dict.fromkeys([*passage.near, *passage.section])
+        if passage.whole or number.rare:
+            cells |= dict.fromkeys(self.page.cells)
+        found = [s for i in cells for s in (*self.shown[i], *self.coded[i])]
         if passage.kind == "prose":
             found += [source for i in cells for source in self.said[i]]
         return found + (self.course if passage.whole else [])
 
-    def _reach(self, number: Number, passage: Passage) -> tuple[int, ...]:
-        if passage.whole or _rare(number):
-            return tuple(self.page.cells)
-        return tuple(dict.fromkeys([*passage.near, *passage.section]))
-
-    def _of_claim(self, passage: Passage) -> list[Source]:
-        """The claim's own call, what the names in it stand for, and what it printed."""
+    def _own(self, passage: Passage) -> list[Source]:
+        """For a claim's sentence: its own call, and what the names in it stand for."""
+        if passage.call is None:
+            return []
         cell = self.page.cells[passage.index]
-        own = [part for part in ast.iter_child_nodes(passage.call) if not _is_sentence(part, passage)]
-        found = [s for part in own for s in evidence.of_code(cell, self.page, part)]
-        return found + [s for i in passage.section for s in self.by_cell[i]]
-
-    def _near(self, number: Number, source: Source, passage: Passage) -> bool:
-        if source.cell == -1 or not number.weak:
-            return True
-        shared = bool(number.labels & source.labels)
-        if source.data:
-            return shared
-        return shared or source.cell in passage.near
-
-    def _speaks(self, number: Number, sources: list[Source]) -> bool:
-        """Whether any evidence counts the same things."""
-        return any(number.labels & source.labels and not source.live for source in sources)
+        sentence = passage.call.args[:2]
+        parts = [p for p in ast.iter_child_nodes(passage.call) if not any(p is s for s in sentence)]
+        names = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+        for at in passage.section:
+            if at <= passage.index:
+                parts += _given(self.page.cells[at].tree, names)
+        return [s for part in parts for s in evidence.of_code(cell, self.page, part)]
 
 
-def _is_sentence(part: ast.AST, passage: Passage) -> bool:
-    return any(part is argument for argument in passage.call.args[:2])
+def _given(tree: ast.AST, names: set[str]) -> Iterator[ast.expr]:
+    """What the code gives to these names."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.NamedExpr)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            inner = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            if inner & names:
+                yield node.value
 
 
-def _rare(number: Number) -> bool:
-    digits = re.sub(r"\D", "", f"{number.mantissa:.12g}").strip("0")
-    return len(digits) >= 3
+def _bound(number: Number, source: Source, passage: Passage) -> bool:
+    """Whether it is more than chance that the two are the same."""
+    if number.rare:
+        return True
+    if number.kind is not None and number.kind == source.kind:
+        return True
+    near = source.cell in (-1, *passage.near) or passage.whole or source.rounds
+    return near and bool(number.labels & source.labels)
+
+
+def _counts(number: Number, source: Source) -> bool:
+    """Whether the evidence speaks of the same things."""
+    return bool(number.labels & source.labels) and not source.live
 
 
 def _of_course(name: str) -> Iterator[Source]:
-    """What the front pages say of the chapter, and the solutions of its exercises."""
+    """What the front pages say of the chapter's minutes."""
     for front in ("README.md", "INSTRUCTORS.md"):
         for line in (files.ROOT / front).read_text(encoding="utf-8").splitlines():
             if name in line or line.startswith(f"| {name[:2]} |"):
-                for entry in line.split("|"):
-                    if re.fullmatch(r"\s*\d+(?: \+ \d+)?\s*", entry):
-                        for minutes in re.findall(r"\d+", entry):
-                            yield Source(60.0 * int(minutes), "time", front, -1)
-                            yield Source(float(minutes), None, front, -1)
-    solutions = files.SOLUTIONS / f"{name}.ipynb"
-    if solutions.exists():
-        cells = json.loads(solutions.read_text(encoding="utf-8"))["cells"]
-        assert cells
+                for entry in re.findall(r"\|\s*(\d+(?: \+ \d+)?)\s*(?=\|)", line):
+                    for minutes in re.findall(r"\d+", entry):
+                        labels = frozenset({"minute", "exercise"})
+                        yield Source(60.0 * int(minutes), "time", front, -1, labels, 60.0)

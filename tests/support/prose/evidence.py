@@ -22,8 +22,9 @@ _RECORDED = re.compile(r"\brecorded\(\s*\"(\w+)\"")
 class Source:
     """One number that evidence holds: its value, in base units where `kind` is known.
 
-    `step` is one in its last shown digit, 0 for an exact one; `cell` is the code cell that holds or
-    cites it; `where` says it to people. `live` ones differ from machine to machine.
+    `cell` is the code cell that holds or cites it, -1 for none; `where` says it to people. `live`
+    ones differ from machine to machine. `rounds` is False for a constant of code: prose repeats it
+    as it is.
     """
 
     value: float
@@ -31,24 +32,28 @@ class Source:
     where: str
     cell: int
     labels: frozenset[str] = frozenset()
-    step: float = 0.0
+    factor: float = 1.0
     live: bool = False
-    data: bool = False
+    rounds: bool = True
+
+    @property
+    def written(self) -> float:
+        """As it stands there, without its unit."""
+        return self.value / self.factor
 
 
 def of_code(cell: Cell, page: Page, part: ast.AST | None = None) -> Iterator[Source]:
     """The numbers that its code holds, or one part of its code."""
     for value, name in code.constants(part or cell.tree, page.known):
         labels = frozenset(stem(word) for word in re.findall(r"[a-z]{3,}", (name or "").lower()))
-        yield Source(value, None, f"the code of [{cell.index}]", cell.index, labels)
+        yield Source(value, None, f"the code of [{cell.index}]", cell.index, labels, rounds=False)
 
 
 def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
     """The numbers that are printed somewhere."""
     for found in numbers(text):
-        step = found.step * found.factor
         yield Source(
-            found.value, found.kind, where, cell, found.labels, step, found.live and not found.word
+            found.value, found.kind, where, cell, found.labels, found.factor, found.live
         )
 
 
@@ -74,10 +79,10 @@ def _of_table(rows: tuple[tuple[str, ...], ...], where: str, cell: int) -> Itera
             labels = frozenset(stem(word) for word in named)
             for found in numbers(entry):
                 plain = found.kind is None
-                value = found.value * (factor if plain else 1.0)
+                factor = factor if plain else 1.0
                 yield Source(
-                    value, kind if plain else found.kind, where, cell, labels | found.labels,
-                    found.step * (factor if plain else found.factor), found.live,
+                    found.value * factor, kind if plain else found.kind, where, cell,
+                    labels | found.labels, found.factor * factor, found.live,
                 )  # fmt: skip
 
 
@@ -116,7 +121,7 @@ def _of_row(row: dict[str, Any], where: str, cell: int) -> Iterator[Source]:
         elif isinstance(value, dict):
             yield from _of_row({f"{key} {name}": one for key, one in value.items()}, where, cell)
         elif isinstance(value, (int, float)):
-            yield Source(value * factor, kind, where, cell, its, data=True)
+            yield Source(value * factor, kind, where, cell, its, factor)
 
 
 @cache

@@ -11,10 +11,11 @@ _NAMES = [
     re.compile(r"\]\([^)\s]*\)"),
     re.compile(r"\]\[[^\]]*\]|https?://\S+"),
     re.compile(r"^#+ \d+(?:\.| ·)?", re.M),
+    re.compile(r"`\d[ \d]+`"),
     re.compile(r"\bhint\(\"[^)]*\)|0x[\d.a-f]+p?\d*"),
     re.compile(rf"\b(?:{_NAMED}) \[?\(?\d[\d.]*(?:(?:,| and| to|–) ?\d+\b)*(?:\)|x\d+)?", re.I),
     re.compile(r"\btorch(?:'s)? \(\d+\.\d+\)|\bCUDA \d+(?:\.\d+)*|\bcapability \d\.\d"),
-    re.compile(r"(?<![\w,.])(?:19[5-9]\d|20[0-3]\d)(?![\w,]|\.\d| ×)(?!\s(?:bytes|MiB|GPUs|n\b))"),
+    re.compile(r"(?<![\w.])(?<!\d,)(?:19[5-9]\d|20[0-3]\d)(?!\w|,\d|\.\d| ×)(?!\s(?:bytes|MiB|GPUs|n\b))"),
     re.compile(r"(?<![\w.])\d+(?:st|nd|rd|th|D|-D)\b"),
     re.compile(r"(?<![\w])[A-Za-zα-ω_][\w]*(?:[-.][A-Za-z]*\d[\w.]*\w|[-.]\d+)*(?![\w])"),
 ]

@@ -1,7 +1,7 @@
 """Numbers as people write them: `1,024`, `2⁻²⁴`, `82%`, `5.5×`, `1 MiB`, `137 billion`, `four`."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tests.support.prose import units
@@ -19,6 +19,7 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = re.compile(r"(?:≈|~|\b(?:about|some|nearly|almost|roughly|around))\s*(?:a |an )?$", re.I)
+_LIST = re.compile(r",? ?(?:and|or|to|–|against)? ?(?:≈ )?", re.I)
 _LABEL = re.compile(r"[A-Za-z][A-Za-z_]{2,}")
 _NO_LABEL = set("and are but can each for from had has its more most not one than that the they "
                 "this those was were when which who with times than least under over".split())  # fmt: skip
@@ -50,18 +51,29 @@ class Number:
         return self.mantissa * self.factor
 
     @property
-    def weak(self) -> bool:
-        """Whether so many numbers are like it that one found far away proves nothing."""
-        return self.mantissa in WEAK and self.factor in (0.01, 1.0)
-
-
-WEAK = {*range(17), 20, 32, 50, 64, 100, 1000, 0.1, 0.2, 0.25, 0.5, 0.01, 0.001}
+    def rare(self) -> bool:
+        """Whether it has so many digits that the same one elsewhere is hardly chance."""
+        digits = f"{self.mantissa:.12g}".partition("e")[0].replace(".", "").strip("0")
+        return len(digits) >= 3
 
 
 def numbers(text: str) -> list[Number]:
     """Every quantity of a text; what only looks like one (FP32, chapter 6, 2017) is none."""
     quantities = masked(text)
-    return [_number(text, quantities, found) for found in NUMBER.finditer(quantities)]
+    found = [_number(text, quantities, number) for number in NUMBER.finditer(quantities)]
+    return _with_shared_units(found, quantities)
+
+
+def _with_shared_units(found: list[Number], text: str) -> list[Number]:
+    """In "19.5, 312 and 624 TFLOP/s" all three have the last one's unit."""
+    shared = found[-1:]
+    for number in reversed(found[:-1]):
+        after = shared[0]
+        between = text[number.start + len(number.text) : after.start]
+        if number.kind is None and number.factor == 1.0 and after.kind and _LIST.fullmatch(between):
+            number = replace(number, kind=after.kind, factor=after.factor, labels=after.labels)
+        shared.insert(0, number)
+    return shared
 
 
 def _number(text: str, quantities: str, found: re.Match[str]) -> Number:
@@ -72,7 +84,8 @@ def _number(text: str, quantities: str, found: re.Match[str]) -> Number:
     if scale := units.SCALE.match(quantities, end):
         factor, end = units.SCALES[scale[1]], scale.end()
     if unit := units.UNIT.match(quantities, end):
-        factor, kind, end = factor * units.UNITS[unit[1]][0], units.UNITS[unit[1]][1], unit.end()
+        its, kind = units.UNITS[unit[1] or unit[2]]
+        factor, end = factor * its, unit.end()
     before = quantities[: found.start()]
     live = before.rstrip().endswith("≈")
     return Number(
@@ -108,7 +121,7 @@ def _written(found: re.Match[str]) -> tuple[float, float]:
 def _labels(before: str, after: str) -> frozenset[str]:
     """The words that say what is counted: the next three, and the last one before."""
     clause = re.split(r"[.;:?!()|]|,(?!\d)", after, maxsplit=1)[0]
-    words = _LABEL.findall(clause)[:3] + _LABEL.findall(re.split(r"[.;:?!()|,]", before)[-1])[-1:]
+    words = _LABEL.findall(clause)[:3] + _LABEL.findall(re.split(r"[.;:?!()|,]", before)[-1])[-2:]
     return frozenset(stem(word) for word in words if word.lower() not in _NO_LABEL)
 
 

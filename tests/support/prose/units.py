@@ -39,7 +39,7 @@ def _table() -> dict[str, tuple[float, str]]:
 
 UNITS = _table()
 _NAMES = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
-UNIT = re.compile(rf"[ \u00a0]?({_NAMES})(?![\w/])")
+UNIT = re.compile(rf"[ \u00a0]?({_NAMES})(?![\w/])(?<!×)|(×)(?! ?\w)")
 SCALE = re.compile(rf"[ \u00a0]({'|'.join(SCALES)})\b")
 
 COLUMNS = {
@@ -64,9 +64,3 @@ def of_column(name: str) -> tuple[float, str | None]:
         if name == ending or name.endswith("_" + ending):
             return unit
     return 1.0, None
-
-
-def same_kind(kind: str) -> list[float]:
-    """The factors that a bare number in code may lack, when the prose beside it has this unit."""
-    factors = {factor for factor, of in UNITS.values() if of == kind}
-    return sorted(factors | {1.0})
