@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isclose
 
 from course_utils.core import files
 from tests.support.prose import arithmetic, evidence, formulas
@@ -13,6 +14,7 @@ from tests.support.prose.matching import agrees
 from tests.support.prose.numbers import Number, numbers
 from tests.support.prose.page import Page, Passage
 
+NEAR_BARE = {0.0, 1.0}
 FOUND, LIVE, NOTHING, UNSAID = "found", "live", "nothing", "unsaid"
 
 
@@ -60,8 +62,7 @@ class Checker:
     def _verdict(
         self, number: Number, passage: Passage, specs: list[Source], proved: bool
     ) -> Verdict:
-        piece = formulas.piece(number, passage.text)
-        if proved or (piece and piece in self.formulas):
+        if proved or self._is_code(number, passage):
             return Verdict(number, passage, FOUND)
         for source in self._own(passage):
             if agrees(number, source):
@@ -74,6 +75,16 @@ class Checker:
         if number.word and not any(_counts(number, source) for source in sources):
             return Verdict(number, passage, UNSAID)
         return Verdict(number, passage, LIVE if behind else NOTHING, next(iter(behind), None))
+
+    def _is_code(self, number: Number, passage: Passage) -> bool:
+        """Whether the formula or the piece of code that it belongs to stands in the page's code."""
+        piece = formulas.piece(number, passage.text)
+        if piece and piece in self.formulas:
+            return True
+        if passage.kind == "title":
+            return self.formulas.count(formulas.plain(passage.text)) > 1
+        span = formulas.span(number, passage.text)
+        return bool(span) and formulas.plain(span) in self.formulas
 
     def _sources(self, number: Number, passage: Passage) -> list[Source]:
         cells = dict.fromkeys([*passage.near, *passage.section])
@@ -110,17 +121,20 @@ def _given(tree: ast.AST, names: set[str]) -> Iterator[ast.expr]:
 
 def _bound(number: Number, source: Source, passage: Passage) -> bool:
     """Whether it is more than chance that the two are the same."""
-    if number.rare:
+    if number.rare or number.kind is not None and number.kind == source.kind:
         return True
-    if number.kind is not None and number.kind == source.kind:
+    near = source.cell in (-1, *passage.near)
+    exact = source.kind is None and isclose(source.value, number.value)
+    if exact and (number.scaled or near and number.kind == "share"):
         return True
-    near = source.cell in (-1, *passage.near) or passage.whole or source.rounds
-    return near and bool(number.labels & source.labels)
+    if near and number.kind is None and number.mantissa in NEAR_BARE:
+        return True
+    return (near or passage.whole or source.rounds) and bool(number.labels & source.labels)
 
 
 def _counts(number: Number, source: Source) -> bool:
-    """Whether the evidence speaks of the same things."""
-    return bool(number.labels & source.labels) and not source.live
+    """Whether the evidence counts the same things."""
+    return bool(number.counted) and number.counted == source.counted and not source.live
 
 
 def _of_course(name: str) -> Iterator[Source]:

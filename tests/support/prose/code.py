@@ -12,7 +12,7 @@ _PLAIN = (
     ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.GeneratorExp,
     ast.DictComp, ast.comprehension, ast.Starred,
 )  # fmt: skip
-MOST = 200
+MOST = 40
 
 
 def parsed(source: str) -> ast.Module:
@@ -45,11 +45,16 @@ def _constants(
         yield from ((value, name) for value in found)
         if isinstance(node, ast.Constant) or isinstance(getattr(node, "op", None), ast.Pow):
             return
-    if isinstance(node, ast.Subscript) and _value(node.slice, known) in ([0], [1], [2], [-1]):
+    if isinstance(node, ast.Subscript) and _is_place(node.slice, known):
         yield from _constants(node.value, known, name)
         return
     for child, called in _children(node, name):
         yield from _constants(child, known, called)
+
+
+def _is_place(index: ast.expr, known: dict[str, Any]) -> bool:
+    """Whether an index only says which part is meant: `[0]`, `[-1]`, `[::2]`."""
+    return isinstance(index, ast.Slice) or _value(index, known) in ([0], [1], [2], [-1])
 
 
 def _children(node: ast.AST, name: str | None) -> Iterator[tuple[ast.AST, str | None]]:
@@ -103,7 +108,7 @@ def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
 
 def _value(node: ast.expr, known: dict[str, Any]) -> list[float] | None:
     result = _evaluated(node, known)
-    return None if result is None else list(_flat(result))[:MOST]
+    return None if result is None else list(_flat(result))[: 2 * MOST]
 
 
 def _flat(result: Any) -> Iterator[float]:
@@ -111,6 +116,8 @@ def _flat(result: Any) -> Iterator[float]:
         yield float(result)
     elif isinstance(result, dict):
         yield from _flat([*result, *result.values()])
+    elif isinstance(result, range) and len(result) > MOST:
+        yield from _flat([result.start, result.stop])
     elif isinstance(result, (list, tuple, set, range)):
         for one in result:
             yield from _flat(one)

@@ -33,6 +33,7 @@ class Source:
     cell: int
     labels: frozenset[str] = frozenset()
     factor: float = 1.0
+    counted: str = ""
     live: bool = False
     rounds: bool = True
 
@@ -53,7 +54,7 @@ def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
     """The numbers that are printed somewhere."""
     for found in numbers(text):
         yield Source(
-            found.value, found.kind, where, cell, found.labels, found.factor, found.live
+            found.value, found.kind, where, cell, found.labels, found.factor, found.counted, found.live
         )
 
 
@@ -82,7 +83,7 @@ def _of_table(rows: tuple[tuple[str, ...], ...], where: str, cell: int) -> Itera
                 factor = factor if plain else 1.0
                 yield Source(
                     found.value * factor, kind if plain else found.kind, where, cell,
-                    labels | found.labels, found.factor * factor, found.live,
+                    labels | found.labels, found.factor * factor, found.counted, found.live,
                 )  # fmt: skip
 
 

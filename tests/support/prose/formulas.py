@@ -26,3 +26,11 @@ def piece(number: Number, text: str) -> str | None:
 def plain(text: str) -> str:
     """Without blanks, signs as code has them."""
     return re.sub(r"\s", "", text.translate(_SIGNS))
+
+
+def span(number: Number, text: str) -> str | None:
+    """The `piece of code` that the number stands in."""
+    for found in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
+        if found.start() < number.start < found.end():
+            return found[1]
+    return None

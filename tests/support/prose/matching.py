@@ -5,6 +5,7 @@ from tests.support.prose.numbers import Number
 
 _NEAR = 1e-9
 _ROUNDED = 0.05
+_PLAIN_PERCENT = 5
 
 
 def agrees(number: Number, source: Source) -> bool:
@@ -37,11 +38,10 @@ def _round_step(number: Number) -> float:
 def _as_written(number: Number, source: Source) -> list[float]:
     """The source's value in the prose's unit, in each way in which it may be meant."""
     based = source.value / number.factor
+    if source.kind is None and number.kind == "share":
+        return [based, source.written] if number.mantissa >= _PLAIN_PERCENT else [based]
     if source.kind is None:
-        written = [based, source.written]
-        if number.kind == "share":
-            written += [(1 - source.value) * 100, (source.value - 1) * 100]
-        return written
+        return [based, source.written]
     if number.kind == source.kind or number.kind is None and source.kind == "ratio":
         return [based]
     if number.kind is None:

@@ -44,4 +44,4 @@ def caught(checker: Checker, verdict: Verdict, text: str) -> bool:
     end = number.start + len(number.text)
     mutant = replace(passage, text=passage.text[: number.start] + text + passage.text[end:])
     found = checker.verdicts(mutant, number.start)
-    return not found or not all(v.resolved for v in found)
+    return not all(v.resolved for v in found)

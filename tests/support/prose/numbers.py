@@ -29,8 +29,9 @@ _NO_LABEL = set("and are but can each for from had has its more most not one tha
 class Number:
     """A number of a text: `mantissa` is what is written, `factor` and `kind` what its unit says.
 
-    `step` is one in the last digit that is shown, `about` whether the text says "about". `labels`
-    are the words around it that say what is counted, without their plural s. `live` is a number
+    `step` is one in the last digit that is shown, `about` whether the text says "about". `counted`
+    is the next word, `labels` are the words around it that say what is counted, without their
+    plural s. `live` is a number
     that ≈ marks as measured.
     """
 
@@ -43,6 +44,7 @@ class Number:
     about: bool = False
     live: bool = False
     word: bool = False
+    counted: str = ""
     labels: frozenset[str] = field(default=frozenset())
 
     @property
@@ -55,6 +57,11 @@ class Number:
         """Whether it has so many digits that the same one elsewhere is hardly chance."""
         digits = f"{self.mantissa:.12g}".partition("e")[0].replace(".", "").strip("0")
         return len(digits) >= 3
+
+    @property
+    def scaled(self) -> bool:
+        """Whether its unit makes another number of it in base units: 4 ms is 0.004."""
+        return self.factor not in (1.0, 0.01)
 
 
 def numbers(text: str) -> list[Number]:
@@ -98,6 +105,7 @@ def _number(text: str, quantities: str, found: re.Match[str]) -> Number:
         about=bool(_ABOUT.search(before[-12:])),
         live=live,
         word=bool(found["word"]),
+        counted=_counted(quantities[end:]),
         labels=_labels(before, quantities[end:]),
     )
 
@@ -116,6 +124,12 @@ def _written(found: re.Match[str]) -> tuple[float, float]:
         power = re.sub(r"[\^*()]", "", found["power"]).replace("−", "-").translate(_RAISED)
         return value ** int(power), 0.0
     return value, step
+
+
+def _counted(after: str) -> str:
+    """What is counted, where the very next word says it."""
+    found = re.match(r" ([A-Za-z]{3,})", after)
+    return stem(found[1]) if found and found[1].lower() not in _NO_LABEL else ""
 
 
 def _labels(before: str, after: str) -> frozenset[str]:
