@@ -65,7 +65,7 @@ class Checker:
         if proved or self._is_code(number, passage):
             return Verdict(number, passage, FOUND)
         for source in self._own(passage):
-            if agrees(number, source):
+            if agrees(number, source, bound=passage.kind == "claim"):
                 return Verdict(number, passage, FOUND, source)
         sources = [*self._sources(number, passage), *specs]
         behind = [s for s in sources if agrees(number, s) and _bound(number, s, passage)]
@@ -78,13 +78,10 @@ class Checker:
 
     def _is_code(self, number: Number, passage: Passage) -> bool:
         """Whether the formula or the piece of code that it belongs to stands in the page's code."""
-        piece = formulas.piece(number, passage.text)
-        if piece and piece in self.formulas:
+        if any(piece in self.formulas for piece in formulas.pieces(number, passage.text)):
             return True
-        if passage.kind == "title":
-            return self.formulas.count(formulas.plain(passage.text)) > 1
-        span = formulas.span(number, passage.text)
-        return bool(span) and formulas.plain(span) in self.formulas
+        repeated = self.formulas.count(formulas.plain(passage.text)) > 1
+        return passage.kind == "title" and repeated
 
     def _sources(self, number: Number, passage: Passage) -> list[Source]:
         cells = dict.fromkeys([*passage.near, *passage.section])
@@ -96,12 +93,11 @@ class Checker:
         return found + (self.course if passage.whole else [])
 
     def _own(self, passage: Passage) -> list[Source]:
-        """For a claim's sentence: its own call, and what the names in it stand for."""
-        if passage.call is None:
+        """For a claim or a title: its own statement, and what the names in it stand for."""
+        cell = self.page.cells.get(passage.index)
+        if cell is None or passage.node is None:
             return []
-        cell = self.page.cells[passage.index]
-        sentence = passage.call.args[:2]
-        parts = [p for p in ast.iter_child_nodes(passage.call) if not any(p is s for s in sentence)]
+        parts = [p for p in ast.iter_child_nodes(passage.node) if p not in passage.said]
         names = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
         for at in passage.section:
             if at <= passage.index:

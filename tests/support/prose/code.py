@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _MAGIC = re.compile(r"^[ \t]*[%!].*$", re.M)
+_WRITTEN = re.compile(r"[≈ ]*(\d[\d,]*(?:\.\d+)?)[ %×]*")
 _HARMLESS = {"range": range, "len": len, "sum": sum, "min": min, "max": max, "float": float}
 _PLAIN = (
     ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Name, ast.Load, ast.Store,
@@ -36,6 +37,10 @@ def constants(tree: ast.AST, known: dict[str, Any]) -> Iterator[tuple[float, str
 def _constants(
     node: ast.AST, known: dict[str, Any], name: str | None
 ) -> Iterator[tuple[float, str | None]]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if written := _WRITTEN.fullmatch(node.value):
+            yield float(written[1].replace(",", "")), name
+        return
     if isinstance(node, ast.JoinedStr):
         parts = [part for part in node.values if isinstance(part, ast.FormattedValue)]
         for part in parts:

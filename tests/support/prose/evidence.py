@@ -47,7 +47,9 @@ def of_code(cell: Cell, page: Page, part: ast.AST | None = None) -> Iterator[Sou
     """The numbers that its code holds, or one part of its code."""
     for value, name in code.constants(part or cell.tree, page.known):
         labels = frozenset(stem(word) for word in re.findall(r"[a-z]{3,}", (name or "").lower()))
-        yield Source(value, None, f"the code of [{cell.index}]", cell.index, labels, rounds=False)
+        counted = stem((name or "").rpartition("_")[2])
+        yield Source(value, None, f"the code of [{cell.index}]", cell.index, labels,
+                     counted=counted, rounds=False)  # fmt: skip
 
 
 def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
@@ -61,7 +63,7 @@ def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
 def of_output(cell: Cell) -> Iterator[Source]:
     """What the cell computed and printed; the sentences of its own code don't count."""
     printed = cell.printed
-    said = [text for text, _ in cell.sentences()] + list(cell.titles())
+    said = [text for text, _ in (*cell.sentences(), *cell.titles())]
     for words in sorted(said, key=len, reverse=True):
         printed = printed.replace(words, " ")
     where = f"the output of [{cell.index}]"
@@ -89,9 +91,13 @@ def _of_table(rows: tuple[tuple[str, ...], ...], where: str, cell: int) -> Itera
 
 def of_sentences(cell: Cell) -> Iterator[Source]:
     """What its claims and titles say: they are held against their own code."""
-    for text in [*(text for text, _ in cell.sentences()), *cell.titles()]:
+    for text, _ in (*cell.sentences(), *cell.titles()):
         yield from of_text(text, f"a sentence of [{cell.index}]", cell.index)
-    yield from of_text(code.magics(cell.source), f"the code of [{cell.index}]", cell.index)
+    for name, value in re.findall(r"(\w+) (\d+)", code.magics(cell.source)):
+        counted = stem(name)
+        labels = frozenset({counted})
+        yield Source(float(value), None, f"the code of [{cell.index}]", cell.index, labels,
+                     counted=counted, rounds=False)  # fmt: skip
 
 
 def of_data(cell: Cell) -> Iterator[Source]:

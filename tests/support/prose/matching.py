@@ -8,12 +8,16 @@ _ROUNDED = 0.05
 _PLAIN_PERCENT = 5
 
 
-def agrees(number: Number, source: Source) -> bool:
+def agrees(number: Number, source: Source, bound: bool = False) -> bool:
     """Whether the prose's number is the source's, to the digits that the prose shows.
 
-    What code holds is exact: people round what they read in an output or a table.
+    What code holds is exact: people round what they read in an output or a table. With `bound`,
+    20% more or less may be a bound of 1.2 or 0.8.
     """
-    return any(_same(number, wanted, source) for wanted in _as_written(number, source))
+    written = _as_written(number, source)
+    if bound and number.kind == "share" and source.kind is None and source.value != 1:
+        written.append((source.value - 1) * 100)
+    return any(_same(number, wanted, source) for wanted in written)
 
 
 def _same(number: Number, wanted: float, source: Source) -> bool:

@@ -33,26 +33,29 @@ class Cell:
             if isinstance(node, ast.Call) and place is not None and len(node.args) > place:
                 yield literal(node.args[place]), node
 
-    def titles(self) -> Iterator[str]:
-        """The other strings that people read: titles, names of axes and of rows."""
+    def titles(self) -> Iterator[tuple[str, ast.stmt]]:
+        """The other strings that people read (titles, names of axes and of rows), each with the
+        statement that it stands in."""
         said = {id(part) for _, call in self.sentences() for part in ast.walk(call.args[1])}
         formats = {id(p) for n in ast.walk(self.tree) if isinstance(n, ast.JoinedStr)
                    for v in n.values if isinstance(v, ast.FormattedValue) for p in ast.walk(v)}  # fmt: skip
         documents = {
             id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)
         }
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                hidden = id(node) in said | formats | documents
-                if not hidden and _TITLE.search(node.value):
-                    yield node.value
+        for statement in self.tree.body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    hidden = id(node) in said | formats | documents
+                    if not hidden and _TITLE.search(node.value):
+                        yield node.value, statement
 
 
 @dataclass(frozen=True)
 class Passage:
     """A piece of text that people read: where it is, and which cells stand beside it.
 
-    `call` is the claim that it is the sentence of.
+    `node` is the code that says it (a claim's call, the statement of a title), `said` are the parts
+    of it that are the words themselves.
     """
 
     kind: str
@@ -61,7 +64,8 @@ class Passage:
     near: tuple[int, ...]
     section: tuple[int, ...]
     whole: bool = False
-    call: ast.Call | None = None
+    node: ast.AST | None = None
+    said: tuple[ast.AST, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,9 +135,10 @@ def _passages(found: list[dict[str, Any]], cells: dict[int, Cell]) -> Iterator[P
             yield Passage("prose", index, part, _near(pieces, place), section, whole)
             continue
         for sentence, call in cells[index].sentences():
-            yield Passage("claim", index, sentence, (index,), section, call=call)
-        for title in cells[index].titles():
-            yield Passage("title", index, title, (index,), section)
+            said = tuple(call.args[:2])
+            yield Passage("claim", index, sentence, (index,), section, node=call, said=said)
+        for title, node in cells[index].titles():
+            yield Passage("title", index, title, (index,), section, node=node)
     assert every
 
 
