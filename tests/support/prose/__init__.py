@@ -1,1 +1,1 @@
-"""Whether a number that people read has a source beside it: in code, stored output or cited data."""
+"""Whether each number that people read has a source beside it: code, stored output, cited data."""

@@ -1,14 +1,13 @@
 """The check itself: each number of a page's passages, and what stands behind it."""
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isclose
+from math import isclose, log
 
 from course_utils.core import files
-from tests.support.prose import arithmetic, evidence, formulas
+from tests.support.prose import arithmetic, evidence, formulas, reasons
 from tests.support.prose.evidence import Source
 from tests.support.prose.matching import agrees
 from tests.support.prose.numbers import Number, numbers
@@ -27,6 +26,7 @@ class Verdict:
     passage: Passage
     outcome: str
     source: Source | None = None
+    reason: str | None = None
 
     @property
     def resolved(self) -> bool:
@@ -36,8 +36,9 @@ class Verdict:
 class Checker:
     """One page, its evidence gathered once."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, given: dict[str, str] | None = None) -> None:
         self.page = page
+        self.reasons = reasons.of(page.name[:2]) if given is None else given
         self.coded = {i: list(evidence.of_code(c, page)) for i, c in page.cells.items()}
         self.shown = {i: list(self._shown(i)) for i in page.cells}
         self.said = {i: list(evidence.of_sentences(c)) for i, c in page.cells.items()}
@@ -62,9 +63,12 @@ class Checker:
     def _verdict(
         self, number: Number, passage: Passage, specs: list[Source], proved: bool
     ) -> Verdict:
+        if why := reasons.reason(number, passage, self.reasons):
+            return Verdict(number, passage, FOUND, reason=why)
         if proved or self._is_code(number, passage):
             return Verdict(number, passage, FOUND)
-        for source in self._own(passage):
+        own = self._own(passage)
+        for source in own:
             if agrees(number, source, bound=passage.kind == "claim"):
                 return Verdict(number, passage, FOUND, source)
         sources = [*self._sources(number, passage), *specs]
@@ -72,9 +76,18 @@ class Checker:
         solid = [source for source in behind if not source.live]
         if solid:
             return Verdict(number, passage, FOUND, solid[0])
-        if number.word and not any(_counts(number, source) for source in sources):
+        spoken = any(_counts(number, source) for source in sources)
+        if number.word and (passage.whole or not spoken):
             return Verdict(number, passage, UNSAID)
         return Verdict(number, passage, LIVE if behind else NOTHING, next(iter(behind), None))
+
+    def nearest(self, verdict: Verdict, most: int = 3) -> list[Source]:
+        """What the evidence beside a number holds that is most like it."""
+        number, passage = verdict.number, verdict.passage
+        sources = [s for s in self._sources(number, passage) if not s.live]
+        same = [s for s in sources if number.labels & s.labels or number.kind == s.kind is not None]
+        ranked = sorted(same, key=lambda source: _distance(number, source))
+        return list({(s.written, s.where): s for s in ranked}.values())[:most]
 
     def _is_code(self, number: Number, passage: Passage) -> bool:
         """Whether the formula or the piece of code that it belongs to stands in the page's code."""
@@ -117,15 +130,21 @@ def _given(tree: ast.AST, names: set[str]) -> Iterator[ast.expr]:
 
 def _bound(number: Number, source: Source, passage: Passage) -> bool:
     """Whether it is more than chance that the two are the same."""
-    if number.rare or number.kind is not None and number.kind == source.kind:
+    if number.rare or (number.kind is not None and number.kind == source.kind):
         return True
     near = source.cell in (-1, *passage.near)
     exact = source.kind is None and isclose(source.value, number.value)
-    if exact and (number.scaled or near and number.kind == "share"):
+    if exact and (number.scaled or (near and number.kind == "share")):
         return True
     if near and number.kind is None and number.mantissa in NEAR_BARE:
         return True
     return (near or passage.whole or source.rounds) and bool(number.labels & source.labels)
+
+
+def _distance(number: Number, source: Source) -> float:
+    """How many times one is the other, as a logarithm."""
+    pair = abs(number.value), abs(source.value)
+    return abs(log(pair[0] / pair[1])) if all(pair) else 99.0
 
 
 def _counts(number: Number, source: Source) -> bool:

@@ -56,7 +56,14 @@ def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
     """The numbers that are printed somewhere."""
     for found in numbers(text):
         yield Source(
-            found.value, found.kind, where, cell, found.labels, found.factor, found.counted, found.live
+            found.value,
+            found.kind,
+            where,
+            cell,
+            found.labels,
+            found.factor,
+            found.counted,
+            found.live,
         )
 
 

@@ -46,4 +46,3 @@ def plain(text: str) -> str:
     """Without blanks, signs as code has them."""
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text)
     return re.sub(r"\s", "", text.translate(_SIGNS))
-

@@ -46,7 +46,7 @@ def _as_written(number: Number, source: Source) -> list[float]:
         return [based, source.written] if number.mantissa >= _PLAIN_PERCENT else [based]
     if source.kind is None:
         return [based, source.written]
-    if number.kind == source.kind or number.kind is None and source.kind == "ratio":
+    if number.kind == source.kind or (number.kind is None and source.kind == "ratio"):
         return [based]
     if number.kind is None:
         return [source.written]

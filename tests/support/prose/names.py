@@ -2,20 +2,22 @@
 
 import re
 
-_NAMED = "|".join(
-    """chapter chapters section sections exercise exercises hint issue figure PCIe NVLink GTX Llama
-    CUDA torch torch's Python Xeon Platinum NVSwitch ConnectX version""".split()
+_NAMED = (
+    "chapters?|sections?|exercises?|hint|issue|figure|version|PCIe|NVLink|GTX|Llama|CUDA|torch's"
+    "|torch|Python|Xeon|Platinum"
 )
 _NAMES = [
     re.compile(r"```.*?```", re.S),
-    re.compile(r"\]\([^)\s]*\)"),
+    re.compile(r"\[\d+\]\([^)\s]*\)|\]\([^)\s]*\)"),
     re.compile(r"\]\[[^\]]*\]|https?://\S+"),
     re.compile(r"^#+ \d+(?:\.| ·)?", re.M),
     re.compile(r"`\d[ \d]+`"),
     re.compile(r"\bhint\(\"[^)]*\)|0x[\d.a-f]+p?\d*"),
     re.compile(rf"\b(?:{_NAMED}) \[?\(?\d[\d.]*(?:(?:,| and| to|–) ?\d+\b)*(?:\)|x\d+)?", re.I),
     re.compile(r"\btorch(?:'s)? \(\d+\.\d+\)|\bCUDA \d+(?:\.\d+)*|\bcapability \d\.\d"),
-    re.compile(r"(?<![\w.])(?<!\d,)(?:19[5-9]\d|20[0-3]\d)(?!\w|,\d|\.\d| ×)(?!\s(?:bytes|MiB|GPUs|n\b))"),
+    re.compile(
+        r"(?<![\w.])(?<!\d,)(?:19[5-9]\d|20[0-3]\d)(?!\w|,\d|\.\d| ×)(?!\s(?:bytes|MiB|GPUs|n\b))"
+    ),
     re.compile(r"(?<![\w.])\d+(?:st|nd|rd|th|D|-D)\b"),
     re.compile(r"(?<![\w])[A-Za-zα-ω_][\w]*(?:[-.][A-Za-z]*\d[\w.]*\w|[-.]\d+)*(?![\w])"),
 ]

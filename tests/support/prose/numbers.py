@@ -7,7 +7,9 @@ from fractions import Fraction
 from tests.support.prose import units
 from tests.support.prose.names import masked
 
-WORDS = "two three four five six seven eight nine ten eleven twelve".split()
+WORDS = [
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+]  # fmt: skip
 _FRACTIONS = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4)}
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _POWER = r"(?:\^|\*\*)\(?([−-]?\d+)\)?|([⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
@@ -21,8 +23,11 @@ NUMBER = re.compile(
 _ABOUT = re.compile(r"(?:≈|~|\b(?:about|some|nearly|almost|roughly|around))\s*(?:a |an )?$", re.I)
 _LIST = re.compile(r",? ?(?:and|or|to|–|against)? ?(?:≈ )?", re.I)
 _LABEL = re.compile(r"[A-Za-z][A-Za-z_]{2,}")
-_NO_LABEL = set("and are but can each for from had has its more most not one than that the they "
-                "this those was were when which who with times than least under over".split())  # fmt: skip
+_NO_LABEL = {
+    "and", "are", "but", "can", "each", "for", "from", "had", "has", "its", "least", "more", "most",
+    "not", "one", "over", "than", "that", "the", "they", "this", "those", "times", "under", "was",
+    "were", "when", "which", "who", "with",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class Number:
     def rare(self) -> bool:
         """Whether it has so many digits that the same one elsewhere is hardly chance."""
         digits = f"{self.mantissa:.12g}".partition("e")[0].replace(".", "").strip("0")
-        return len(digits) >= 3
+        power = self.step == 0 and not self.word and not 1e-6 < self.mantissa < 1e6
+        return len(digits) >= 3 or power
 
     @property
     def scaled(self) -> bool:

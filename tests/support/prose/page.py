@@ -37,11 +37,10 @@ class Cell:
         """The other strings that people read (titles, names of axes and of rows), each with the
         statement that it stands in."""
         said = {id(part) for _, call in self.sentences() for part in ast.walk(call.args[1])}
-        formats = {id(p) for n in ast.walk(self.tree) if isinstance(n, ast.JoinedStr)
-                   for v in n.values if isinstance(v, ast.FormattedValue) for p in ast.walk(v)}  # fmt: skip
-        documents = {
-            id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)
-        }
+        parts = (n.values for n in ast.walk(self.tree) if isinstance(n, ast.JoinedStr))
+        filled = [v for values in parts for v in values if isinstance(v, ast.FormattedValue)]
+        formats = {id(part) for value in filled for part in ast.walk(value)}
+        documents = {id(n.value) for n in ast.walk(self.tree) if isinstance(n, ast.Expr)}
         for statement in self.tree.body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -70,7 +69,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Page:
-    """A chapter's code cells and passages; `known` holds the names that its code gives to numbers."""
+    """A chapter's code cells and passages; `known` are the names that its code gives to numbers."""
 
     name: str
     cells: dict[int, Cell]
@@ -87,12 +86,16 @@ def literal(node: ast.expr) -> str:
 
 def read(path: Path) -> Page:
     """A chapter, from its notebook."""
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return of_cells(path.stem, json.loads(path.read_text(encoding="utf-8"))["cells"])
+
+
+def of_cells(name: str, found: list[dict[str, Any]]) -> Page:
+    """A page of these cells of a notebook."""
     cells = {i: _cell(i, c) for i, c in enumerate(found) if c["cell_type"] == "code"}
     known: dict[str, Any] = {}
     for cell in cells.values():
         known |= code.assigned(cell.tree, known)
-    return Page(path.stem, cells, list(_passages(found, cells)), known)
+    return Page(name, cells, list(_passages(found, cells)), known)
 
 
 def _cell(index: int, cell: dict[str, Any]) -> Cell:
@@ -114,50 +117,57 @@ def _rows(table: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(html.unescape(re.sub("<[^>]*>", "", e)) for e in row) for row in entries)
 
 
-def _passages(found: list[dict[str, Any]], cells: dict[int, Cell]) -> Iterator[Passage]:
-    pieces = [(i, part) for i, cell in enumerate(found) for part in _parts(cell, i)]
-    every = tuple(cells)
-    section_of, title = {}, ""
-    for place, (_, part) in enumerate(pieces):
-        if part is not None and (heading := re.match(r"##? (.*)", part)):
-            title = heading[1]
-        section_of[place] = title
-    sections: dict[str, list[int]] = {}
-    for place, (index, part) in enumerate(pieces):
-        if part is None:
-            sections.setdefault(section_of[place], []).append(index)
-    first = section_of[0]
-    for place, (index, part) in enumerate(pieces):
-        own = section_of[place]
-        section = tuple(sections.get(own, ()))
-        whole = own == first or own in _OPEN
-        if part is not None:
-            yield Passage("prose", index, part, _near(pieces, place), section, whole)
+@dataclass(frozen=True)
+class _Piece:
+    """A cell, or a part of a text that a heading cuts: the cell's place, words, section."""
+
+    index: int
+    words: str | None
+    section: str
+
+
+def _pieces(found: list[dict[str, Any]]) -> Iterator[_Piece]:
+    section = ""
+    for index, cell in enumerate(found):
+        if cell["cell_type"] == "code":
+            yield _Piece(index, None, section)
             continue
-        for sentence, call in cells[index].sentences():
-            said = tuple(call.args[:2])
-            yield Passage("claim", index, sentence, (index,), section, node=call, said=said)
-        for title, node in cells[index].titles():
-            yield Passage("title", index, title, (index,), section, node=node)
-    assert every
+        for words in re.split(r"^(?=##? )", "".join(cell["source"]), flags=re.M):
+            if heading := re.match(r"##? (.*)", words):
+                section = heading[1]
+            if words.strip():
+                yield _Piece(index, words, section)
 
 
-def _parts(cell: dict[str, Any], index: int) -> list[str | None]:
-    """A markdown cell, cut at its headings; None for a code cell."""
-    if cell["cell_type"] == "code":
-        return [None]
-    text = "".join(cell["source"])
-    return [part for part in re.split(r"^(?=##? )", text, flags=re.M) if part.strip()]
+def _passages(found: list[dict[str, Any]], cells: dict[int, Cell]) -> Iterator[Passage]:
+    pieces = list(_pieces(found))
+    whole = {pieces[0].section, *_OPEN}
+    for place, piece in enumerate(pieces):
+        here = [p.index for p in pieces if p.words is None and p.section == piece.section]
+        section, open_to_all = tuple(here), piece.section in whole
+        if piece.words is not None:
+            near = tuple(_near(pieces, place))
+            yield Passage("prose", piece.index, piece.words, near, section, open_to_all)
+        else:
+            yield from _of_code(cells[piece.index], section)
 
 
-def _near(pieces: list[tuple[int, str | None]], place: int) -> tuple[int, ...]:
-    """The code cells up to the text before, and up to the text after."""
-    near = []
+def _of_code(cell: Cell, section: tuple[int, ...]) -> Iterator[Passage]:
+    own = (cell.index,)
+    for sentence, call in cell.sentences():
+        said = tuple(call.args[:2])
+        yield Passage("claim", cell.index, sentence, own, section, node=call, said=said)
+    for title, statement in cell.titles():
+        yield Passage("title", cell.index, title, own, section, node=statement)
+
+
+def _near(pieces: list[_Piece], place: int) -> Iterator[int]:
+    """The code cells of its section up to the text before, and up to the text after."""
     for step in (-1, 1):
         at = place + step
-        if 0 <= at < len(pieces) and pieces[at][1] is not None and pieces[at][0] == pieces[place][0]:
+        while 0 <= at < len(pieces) and pieces[at].index == pieces[place].index:
             at += step
-        while 0 <= at < len(pieces) and pieces[at][1] is None:
-            near.append(pieces[at][0])
+        own = pieces[place].section
+        while 0 <= at < len(pieces) and pieces[at].words is None and pieces[at].section == own:
+            yield pieces[at].index
             at += step
-    return tuple(near)

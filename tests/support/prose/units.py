@@ -39,7 +39,7 @@ def _table() -> dict[str, tuple[float, str]]:
 
 UNITS = _table()
 _NAMES = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
-UNIT = re.compile(rf"[ \u00a0]?({_NAMES})(?![\w/])(?<!×)|(×)(?! ?\w)")
+UNIT = re.compile(rf"[ \u00a0]?({_NAMES})(?![\w/])(?<!×)|(×)(?! ?[A-Z\d])")
 SCALE = re.compile(rf"[ \u00a0]({'|'.join(SCALES)})\b")
 
 COLUMNS = {
