@@ -30,6 +30,7 @@ def constants(tree: ast.AST, known: dict[str, Any]) -> Iterator[tuple[float, str
     """Each number that is written in the code, or follows from what is, and the name it is given.
 
     `2**20` gives 1,048,576 and not 2 and 20; `[4**k for k in range(12)]` gives its twelve numbers.
+    A list or a table gives how many entries it has, too.
     """
     yield from _constants(tree, known, None)
 
@@ -50,6 +51,8 @@ def _constants(
         yield from ((value, name) for value in found)
         if isinstance(node, ast.Constant) or isinstance(getattr(node, "op", None), ast.Pow):
             return
+    if len(entries := getattr(node, "elts", getattr(node, "keys", []))) > 2:
+        yield float(len(entries)), name
     if isinstance(node, ast.Subscript) and _is_place(node.slice, known):
         yield from _constants(node.value, known, name)
         return

@@ -16,7 +16,7 @@ def agrees(number: Number, source: Source, bound: bool = False) -> bool:
     """
     written = _as_written(number, source)
     if bound and number.kind == "share" and source.kind is None and source.value != 1:
-        written.append((source.value - 1) * 100)
+        written += [(source.value - 1) * 100, source.written]
     return any(_same(number, wanted, source) for wanted in written)
 
 

@@ -9,11 +9,11 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from tests.support.prose.numbers import Number
+from tests.support.prose.numbers import Number, numbers
 from tests.support.prose.page import Page, Passage
 
 FILE = Path(__file__).parents[2] / "pages" / "prose_reasons.toml"
-_SHORTENED = re.compile(r"\*\*|\s+(?:>\s)?")
+_SHORTENED = re.compile(r"(?<!\w)\*\*|\*\*(?!\w)|\s+(?:>\s)?")
 
 
 def of(chapter: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ def stale(page: Page, reasons: dict[str, str]) -> list[str]:
         stretch
         for stretch, why in reasons.items()
         if not any(stretch in text for text in texts)
-        or not re.search(r"\d|½|⅔", stretch)
+        or not numbers(stretch)
         or len(why.split()) < 2
     ]
 

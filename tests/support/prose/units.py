@@ -48,6 +48,8 @@ COLUMNS = {
     "gb_per_s": (1e9, "bytes/time"),
     "bytes_per_s": (1.0, "bytes/time"),
     "seconds": (1.0, "time"),
+    "days": (86400.0, "time"),
+    "hours": (3600.0, "time"),
     "ns": (1e-9, "time"),
     "us": (1e-6, "time"),
     "ms": (1e-3, "time"),
