@@ -76,10 +76,15 @@ class Checker:
         solid = [source for source in behind if not source.live]
         if solid:
             return Verdict(number, passage, FOUND, solid[0])
-        spoken = any(_counts(number, source) for source in sources)
-        if number.word and (passage.whole or not spoken):
+        if number.word and (passage.whole or not self._speaks(number, sources, passage)):
             return Verdict(number, passage, UNSAID)
         return Verdict(number, passage, LIVE if behind else NOTHING, next(iter(behind), None))
+
+    def _speaks(self, number: Number, sources: list[Source], passage: Passage) -> bool:
+        """Whether what stands beside the passage counts the same things, and never so many."""
+        near = [source for source in sources if source.cell in passage.near]
+        known = any(number.counted in source.labels for source in near)
+        return known and not any(agrees(number, source) for source in near)
 
     def nearest(self, verdict: Verdict, most: int = 3) -> list[Source]:
         """What the evidence beside a number holds that is most like it."""
@@ -145,11 +150,6 @@ def _distance(number: Number, source: Source) -> float:
     """How many times one is the other, as a logarithm."""
     pair = abs(number.value), abs(source.value)
     return abs(log(pair[0] / pair[1])) if all(pair) else 99.0
-
-
-def _counts(number: Number, source: Source) -> bool:
-    """Whether the evidence counts the same things."""
-    return bool(number.counted) and number.counted == source.counted and not source.live
 
 
 def _of_course(name: str) -> Iterator[Source]:
