@@ -138,10 +138,11 @@ def _bound(number: Number, source: Source, passage: Passage) -> bool:
     if number.rare or (number.kind is not None and number.kind == source.kind):
         return True
     near = source.cell in (-1, *passage.near)
+    in_formula = formulas.formula(number, passage.text) is not None
     exact = source.kind is None and isclose(source.value, number.value)
-    if exact and (number.scaled or (near and number.kind == "share")):
+    if exact and number.value and (number.scaled or (near and number.kind == "share")):
         return True
-    if near and number.kind is None and number.mantissa in NEAR_BARE:
+    if near and number.kind is None and number.mantissa in NEAR_BARE and not in_formula:
         return True
     return (near or passage.whole or source.rounds) and bool(number.labels & source.labels)
 

@@ -14,6 +14,7 @@ from tests.support.prose import code, units
 from tests.support.prose.numbers import numbers, stem
 from tests.support.prose.page import Cell, Page
 
+PLAIN = "plain"
 _CITED = re.compile(r"\bpublished\(\s*\"(\w+)\"")
 _RECORDED = re.compile(r"\brecorded\(\s*\"(\w+)\"")
 
@@ -135,7 +136,7 @@ def _of_row(row: dict[str, Any], where: str, cell: int) -> Iterator[Source]:
         elif isinstance(value, dict):
             yield from _of_row({f"{key} {name}": one for key, one in value.items()}, where, cell)
         elif isinstance(value, (int, float)):
-            yield Source(value * factor, kind, where, cell, its, factor)
+            yield Source(value * factor, kind or PLAIN, where, cell, its, factor)
 
 
 @cache
