@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.support.prose import code
 
-SENTENCES = {"claim": 1, "refuses": 1}
+SENTENCES = {"claim": 1, "follows": 1, "refuses": 1}
+FILLED = " … "
 _OPEN = ("Exercises", "Remember")
 _TITLE = re.compile(r"[A-Za-z].*\s.*[a-z]", re.S)
 
@@ -81,7 +82,7 @@ def literal(node: ast.expr) -> str:
     """The words of a string in code; what an f-string fills in is left blank."""
     if isinstance(node, ast.JoinedStr):
         return "".join(literal(part) for part in node.values)
-    return str(node.value) if isinstance(node, ast.Constant) else " … "
+    return str(node.value) if isinstance(node, ast.Constant) else FILLED
 
 
 def read(path: Path) -> Page:
