@@ -42,7 +42,9 @@ class Checker:
         self.coded = {i: list(evidence.of_code(c, page)) for i, c in page.cells.items()}
         self.shown = {i: list(self._shown(i)) for i in page.cells}
         self.said = {i: list(evidence.of_sentences(c)) for i, c in page.cells.items()}
-        self.formulas = formulas.plain("\n".join(c.source for c in page.cells.values()))
+        self.written = formulas.plain("\n".join(c.source for c in page.cells.values()))
+        bare = (cell.without_sentences(cell.source) for cell in page.cells.values())
+        self.formulas = formulas.plain("\n".join(bare))
         self.course = list(_of_course(page.name))
 
     def _shown(self, index: int) -> Iterator[Source]:
@@ -98,7 +100,7 @@ class Checker:
         """Whether the formula or the piece of code that it belongs to stands in the page's code."""
         if any(piece in self.formulas for piece in formulas.pieces(number, passage.text)):
             return True
-        repeated = self.formulas.count(formulas.plain(passage.text)) > 1
+        repeated = self.written.count(formulas.plain(passage.text)) > 1
         return passage.kind == "title" and repeated
 
     def _sources(self, number: Number, passage: Passage) -> list[Source]:

@@ -12,10 +12,9 @@ from typing import Any
 from course_utils.core import files
 from tests.support.prose import code, units
 from tests.support.prose.numbers import numbers, stem
-from tests.support.prose.page import FILLED, Cell, Page
+from tests.support.prose.page import Cell, Page
 
 PLAIN = "plain"
-_SHORT = 5
 _CITED = re.compile(r"\bpublished\(\s*\"(\w+)\"")
 _RECORDED = re.compile(r"\brecorded\(\s*\"(\w+)\"")
 
@@ -71,11 +70,7 @@ def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
 
 def of_output(cell: Cell) -> Iterator[Source]:
     """What the cell computed and printed; the sentences of its own code don't count."""
-    printed = cell.printed
-    said = [text for text, _ in (*cell.sentences(), *cell.titles())]
-    pieces = {piece for text in said for piece in text.split(FILLED)}
-    for words in sorted((p for p in pieces if len(p) > _SHORT), key=len, reverse=True):
-        printed = printed.replace(words, " ")
+    printed = cell.without_sentences(cell.printed)
     where = f"the output of [{cell.index}]"
     yield from of_text(printed, where, cell.index)
     for rows in cell.tables:

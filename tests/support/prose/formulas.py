@@ -44,6 +44,6 @@ def _around(number: Number, text: str, runs: re.Pattern[str]) -> str | None:
 
 
 def plain(text: str) -> str:
-    """Without blanks, signs as code has them."""
+    """Without blanks, in small letters, signs as code has them."""
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text)
-    return re.sub(r"\s", "", text.translate(_SIGNS))
+    return re.sub(r"\s", "", text.translate(_SIGNS)).lower()

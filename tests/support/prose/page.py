@@ -13,6 +13,7 @@ from tests.support.prose import code
 
 SENTENCES = {"claim": 1, "follows": 1, "refuses": 1}
 FILLED = " … "
+_SHORT = 5
 _OPEN = ("Exercises", "Remember")
 _TITLE = re.compile(r"[A-Za-z].*\s.*[a-z]", re.S)
 
@@ -26,6 +27,14 @@ class Cell:
     tree: ast.Module
     printed: str
     tables: tuple[tuple[tuple[str, ...], ...], ...]
+
+    def without_sentences(self, text: str) -> str:
+        """A text without what its claims and titles say, which is no evidence of itself."""
+        said = [said for said, _ in (*self.sentences(), *self.titles())]
+        pieces = {piece for words in said for piece in words.split(FILLED) if len(piece) > _SHORT}
+        for words in sorted(pieces, key=len, reverse=True):
+            text = text.replace(words, " ")
+        return text
 
     def sentences(self) -> Iterator[tuple[str, ast.Call]]:
         """What its claims say, with the call that each stands in."""
