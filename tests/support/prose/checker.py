@@ -14,6 +14,7 @@ from tests.support.prose.numbers import Number, numbers
 from tests.support.prose.page import Page, Passage
 
 NEAR_BARE = {0.0, 1.0}
+ROUND = {*map(float, range(10, 17)), 24.0, 25.0, 32.0, 48.0, 64.0, 96.0, 1.5, 2.5, 0.25, 0.15}
 FOUND, LIVE, NOTHING, UNSAID = "found", "live", "nothing", "unsaid"
 
 
@@ -144,9 +145,16 @@ def _bound(number: Number, source: Source, passage: Passage) -> bool:
     exact = source.kind is None and isclose(source.value, number.value)
     if exact and number.value and (number.scaled or (near and number.kind == "share")):
         return True
-    if near and number.kind is None and number.mantissa in NEAR_BARE and not in_formula:
+    if near and number.kind is None and _usual_or_odd(number.mantissa) and not in_formula:
         return True
     return (near or passage.whole or source.rounds) and bool(number.labels & source.labels)
+
+
+def _usual_or_odd(mantissa: float) -> bool:
+    """Whether the same number in the next cell needs no word: 0 and 1 stand for themselves, and
+    of two digits one that isn't round, such as 0.98 or 53, is rarely there by chance."""
+    digits = f"{mantissa:g}".replace(".", "").strip("0")
+    return mantissa in NEAR_BARE or (len(digits) == 2 and mantissa not in ROUND)
 
 
 def _distance(number: Number, source: Source) -> float:
