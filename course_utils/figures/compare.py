@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
 from course_utils.figures import style
-from course_utils.figures.guess_line import draw_guess
 from course_utils.figures.drawn.figure import mark_live, mark_local
+from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,11 +69,10 @@ def compare_lines(
     squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
     `steps` a value holds until the next. Predictions and exact values come as
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
-    words at places on the x axis, such as the sizes of caches. `guess` and `guess_at` are ids of
-    questions whose answers are a height and a place on the x axis: the reader's predictions, if
-    there are any, are dashed lines.
     words at places on the x axis, such as the sizes of caches; beside live lines, this machine's.
-    A prediction beside live lines is taken for one that was made from them.
+    A prediction beside live lines is taken for one that was made from them. `guess` and `guess_at`
+    are ids of questions whose answers are a height and a place on the x axis: what the reader
+    guessed, if anything, is a dashed line.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
