@@ -44,15 +44,15 @@ def as_numbers(values: Any, count: int | None = None) -> list[float]:
     return found
 
 
-def as_list(values: Any) -> list[Any]:
+def as_list(values: Any, want: str = "a list") -> list[Any]:
     """The entries of an array, a tensor, or anything iterable; those of an array are lists again.
 
     Neither a text nor a dictionary is a list; a dictionary's keys or items are.
-    Raises: Wrong for what can't be gone through, or doesn't end.
+    Raises: Wrong for what can't be gone through, or doesn't end; its message says `want`.
     """
     plain = _plain(values)
     if not isinstance(plain, Iterable) or isinstance(plain, str | bytes | Mapping):
-        raise Wrong(f"you return {shown(values)}, want a list")
+        raise Wrong(f"you return {shown(values)}, want {want}")
     found = list(islice(plain, MOST + 1))
     if len(found) > MOST:
         raise Wrong(f"you return more than {MOST:,} entries: does it ever end?")
