@@ -63,7 +63,12 @@ def _serve(asked: Connection) -> None:
     while True:
         exercise, imports, code, limit = asked.recv()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            passed = _passes(exercise, _function(imports, code), limit)
+            try:
+                answer = _function(imports, code)
+            except SyntaxError:
+                passed: bool | None = False
+            else:
+                passed = _passes(exercise, answer, limit)
         asked.send(passed)
 
 

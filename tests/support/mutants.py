@@ -57,6 +57,8 @@ def _mutant(plain: str, code: str) -> Mutant:
 def _changed(tree: ast.Module) -> Iterator[ast.Module]:
     """The tree with one node replaced, once for each way to replace it."""
     for number, parent in enumerate(ast.walk(tree)):
+        if isinstance(parent, ast.keyword) and parent.arg == "strict":
+            continue
         for field, value in ast.iter_fields(parent):
             for place, node in enumerate(value if isinstance(value, list) else [value]):
                 for new in _replacements(node, field):
@@ -136,6 +138,8 @@ def _calls(node: ast.Call) -> Iterator[ast.expr]:
         yield ast.Call(other, args, keywords)
     if name == "range":
         for place, arg in enumerate(args):
+            if isinstance(arg, ast.Constant | ast.UnaryOp):  # which is changed by itself
+                continue
             for operator in (ast.Add(), ast.Sub()):
                 moved = ast.BinOp(arg, operator, ast.Constant(1))
                 yield ast.Call(node.func, [*args[:place], moved, *args[place + 1 :]], keywords)

@@ -26,15 +26,15 @@ from course_utils.workloads.recipes import RECIPES, Recipe, autocast
 )
 def check_scaled_step(scaled_step: Callable[..., Any]) -> str:
     """Good steps, an infinity or a NaN in one gradient of several, scales that can't work."""
-    slopes = [torch.randn(5).clamp(-2, 2) + 3 for _ in range(3)]
+    slopes = [torch.randn(shape).clamp(-2, 2) + 3 for shape in ((5,), (2, 5), (5,))]
     for bad in (0.0, -4.0, math.inf, -math.inf, math.nan):
         _require_refused(scaled_step, slopes[0], bad)
-    weights, idle = [nn.Parameter(torch.zeros(5)) for _ in slopes], nn.Parameter(torch.ones(2))
+    weights, idle = [nn.Parameter(torch.zeros_like(s)) for s in slopes], nn.Parameter(torch.ones(2))
     groups: list[dict[str, Any]] = [{"params": [idle, weights[0]]}, {"params": weights[1:]}]
     optimizer = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
-    speeds = [torch.zeros(5) for _ in slopes]
-    for spoil in (None, 0, None, 2, 1, None):
-        scale = 2.0 ** random.randint(3, 12)
+    speeds = [torch.zeros_like(s) for s in slopes]
+    for place, spoil in enumerate((None, 0, None, 2, 1, None)):
+        scale = 2.0 ** random.randint(3, 12) if place != 2 else 0.25
         optimizer.zero_grad()
         loss = sum((w * s).sum() for w, s in zip(weights, slopes, strict=True))
         assert isinstance(loss, Tensor)
@@ -79,11 +79,12 @@ def _spoil(weights: list[nn.Parameter], which: int | None) -> Callable[[], None]
 
 
 def _check_moved(good: bool, moved: Tensor, step: Tensor, scale: float) -> None:
-    want = step if good else torch.zeros(5)
+    want = step if good else torch.zeros_like(step)
     if not torch.allclose(moved, want, rtol=1e-3, atol=1e-4):
+        far, wanted = moved.flatten()[0], want.flatten()[0]
         raise Wrong(
-            f"{'a step' if good else 'a step to be skipped'}: a weight moved by {moved[0]:g}, want "
-            f"{want[0]:g} (SGD with momentum, the scale is {scale:g})"
+            f"{'a step' if good else 'a step to be skipped'}: a weight moved by {far:g}, want "
+            f"{wanted:g} (SGD with momentum, the scale is {scale:g})"
         )
 
 
@@ -214,7 +215,8 @@ def check_mlp_bytes(mlp_bytes: Callable[[list[int], int, Recipe], float]) -> str
     """Against the storages of real steps: random widths and batches, every recipe but FP16's."""
     names = [name for name in RECIPES if name != "AMP FP16"]
     cases = [(name, _widths(8 * random.randint(4, 24)), _batch()) for name in names]
-    cases += [("AMP BF16", _widths(512), 512), ("FP32", _widths(512), 512)]
+    for name in ("AMP BF16", "FP32"):  # where inputs count, and hidden activations
+        cases += [(name, _widths(512), 512), (name, [16, 192, 192, 16], 512)]
     cases += [(name, [16] * random.randint(4, 6), 4) for name in names]  # where biases count
     for name, widths, batch in cases:
         want = _mlp_moment(widths, batch, RECIPES[name])
