@@ -69,7 +69,7 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
     A wait in a function that `fn` calls is listed with that function's line. On a CPU these are
     the places that would wait if every tensor lived on a GPU. A copy to "cpu" counts unless
-    it's `non_blocking=True`; copies from the host are seen only on a GPU.
+    it's `non_blocking=True`; reading it then doesn't. Copies from the host are seen only on a GPU.
     """
     found = _Found()
     with ExitStack() as stack:
