@@ -4,6 +4,7 @@ import contextlib
 import io
 import multiprocessing
 import random
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -11,6 +12,7 @@ from typing import Any
 
 TIMES = 3  # an answer counts as rejected if it is so each time
 LIMIT_SECONDS = 2.0  # for one time
+READY_SECONDS = 120  # for imports, and what an exercise prepares
 PRELOADED = ["torch", "course_utils.core.gpus", "course_utils.lesson.exercises"]
 
 
@@ -41,7 +43,8 @@ class Grader:
         self._mine.send((exercise, imports, code, limit))
         passed = None
         with contextlib.suppress(EOFError):
-            passed = self._mine.recv() if self._mine.poll(TIMES * limit + 5) else None
+            if self._mine.poll(READY_SECONDS) and self._mine.recv():
+                passed = self._mine.recv() if self._mine.poll(TIMES * limit + 5) else None
         if passed is None:  # it may still run
             self._end()
             self._begin()
@@ -60,32 +63,29 @@ class Grader:
 
 
 def _serve(asked: Connection) -> None:
+    """Answers each question twice: that it is ready to grade, then the verdict."""
+    from course_utils.lesson.exercises import find
+
     while True:
         exercise, imports, code, limit = asked.recv()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            try:
-                answer = _function(imports, code)
-            except SyntaxError:
-                passed: bool | None = False
-            else:
-                passed = _passes(exercise, answer, limit)
-        asked.send(passed)
+            prepare = find(exercise).prepare
+            if prepare:
+                prepare()
+            asked.send(True)
+            asked.send(_passes(exercise, imports, code, limit))
 
 
-def _function(imports: str, code: str) -> Callable[..., Any]:
-    names: dict[str, Any] = {}
-    exec(imports, names)
-    before = set(names)
-    exec(code, names)
-    return next(value for name, value in names.items() if name not in before)
-
-
-def _passes(exercise: str, answer: Callable[..., Any], limit: float) -> bool | None:
+def _passes(exercise: str, imports: str, code: str, limit: float) -> bool | None:
     """None where it ran over the limit: what it began may still run in this process."""
     import torch
 
     from course_utils.lesson.exercises import grade
 
+    try:
+        answer = _function(imports, code)
+    except SyntaxError:
+        return False
     torch.set_num_threads(1)
     for seed in range(TIMES):
         random.seed(seed)
@@ -94,5 +94,22 @@ def _passes(exercise: str, answer: Callable[..., Any], limit: float) -> bool | N
         if verdict.passed is not False:
             return verdict.passed is True
         if verdict.message.startswith("no answer within"):
-            return None
+            return None if _still_runs() else False
     return False
+
+
+def _still_runs() -> bool:
+    """Whether a checker that was told to stop goes on all the same."""
+    checkers = [one for one in threading.enumerate() if one.name == "checker"]
+    for checker in checkers:
+        checker.join(1)
+    return any(checker.is_alive() for checker in checkers)
+
+
+def _function(imports: str, code: str) -> Callable[..., Any]:
+    """The function that the code defines. Raises: SyntaxError."""
+    names: dict[str, Any] = {}
+    exec(imports, names)
+    before = set(names)
+    exec(code, names)
+    return next(value for name, value in names.items() if name not in before)
