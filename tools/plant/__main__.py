@@ -54,7 +54,7 @@ KINDS = (
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class Result:
     """What became of a plant: which checks saw it, or why it couldn't be planted."""
 

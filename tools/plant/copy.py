@@ -16,22 +16,25 @@ class Copy:
         self.root, self.clean = folder / "course", folder / "clean"
         listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for name in filter(None, found.split("\0")):
-            if (ROOT / name).is_file():
-                (self.clean / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, self.clean / name)
+        self.names = [name for name in found.split("\0") if name and (ROOT / name).is_file()]
+        for name in self.names:
+            (self.clean / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, self.clean / name)
         shutil.copytree(self.clean, self.root)
 
     def plant(self, *plants: Plant) -> None:
         for plant in plants:
             plant.edit(self.root)
 
+    def changed(self) -> list[str]:
+        """The files that differ from what they were, by time or size."""
+        pairs = ((name, self.root / name, self.clean / name) for name in self.names)
+        return [name for name, now, then in pairs if _state(now) != _state(then)]
+
     def restore(self) -> None:
         """Every file as it was, with its time: what Python compiled of it is right again."""
-        for original in self.clean.rglob("*"):
-            path = self.root / original.relative_to(self.clean)
-            if original.is_file() and _changed(path, original):
-                shutil.copy2(original, path)
+        for name in self.changed():
+            shutil.copy2(self.clean / name, self.root / name)
 
     def environment(self) -> dict[str, str]:
         """For a process that shall import the copy's code and no other."""
@@ -40,6 +43,9 @@ class Copy:
         return own
 
 
-def _changed(path: Path, original: Path) -> bool:
-    now, then = path.stat(), original.stat()
-    return (now.st_mtime_ns, now.st_size) != (then.st_mtime_ns, then.st_size)
+def _state(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -46,7 +46,9 @@ NAMED = re.compile(
     r"|\d+ and)\s*$",
     re.I,
 )
-NUMBER = re.compile(r"(?<![\w.,^·⁻/–-])(?!0\d)\d[\d,]*(?:\.\d+)?(?![\w.]*[\w⁻⁰¹²³⁴-⁹])")
+NUMBER = re.compile(
+    r"(?<![\w.,^·⁻/–-])(?!0\d)\d+(?:,\d{3})*(?:\.\d+)?(?!,?\d)(?![\w.]*[\w⁻⁰¹²³⁴-⁹])"
+)
 UPPER_BOUND = re.compile(r"(less than|under|below|at most|within|up to|to within|only)( \w+)? $")
 
 
