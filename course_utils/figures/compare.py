@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live, mark_local
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,9 @@ def compare_bars(
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
         _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
-    return style.render(figure, title, 48)
+        if one.kind == "live":
+            mark_live(axes)
+    return style.render(figure, title, 48, live=False)
 
 
 @style.styled
@@ -57,14 +60,18 @@ def compare_lines(
     squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
     `steps` a value holds until the next. Predictions and exact values come as
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
-    words at places on the x axis, such as the sizes of caches.
+    words at places on the x axis, such as the sizes of caches; beside live lines, this machine's.
+    A prediction beside live lines is taken for one that was made from them.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
     shown = [(label, Series.of(values)) for label, values in lines if values]
+    some_live = any(one.kind == "live" for _, one in shown)
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
+        if one.kind == "live" or (some_live and one.kind == "predicted"):
+            mark_live(axes.lines[-1])
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -76,10 +83,9 @@ def compare_lines(
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
     for x, words in (marks or {}).items():
-        axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
-        axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+        _mark(axes, x, words, some_live)
     style.say_origins(figure, sorted(one.provenance for _, one in shown))
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 48, live=False)
 
 
 @style.styled
@@ -107,7 +113,7 @@ def draw_bands(
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     style.say_origins(figure, [note])
-    return style.render(figure, title)
+    return style.render(figure, title, live=False)
 
 
 @style.styled
@@ -125,7 +131,7 @@ def number_lines(
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 48, live=False)
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
@@ -159,6 +165,15 @@ def _line(
         drawstyle="steps-post" if steps else "default",
     )  # fmt: skip
     return x[-1], y[-1], label, colour
+
+
+def _mark(axes: "Axes", x: float, words: str, local: bool) -> None:
+    line = axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
+    word = axes.annotate(
+        words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
+    )  # fmt: skip
+    if local:
+        mark_local(line, word)
 
 
 def _make_log(axes: "Axes", name: str, base: int) -> None:

@@ -37,7 +37,7 @@ def course_map() -> Picture:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
     axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
-    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)))
+    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), live=False)
 
 
 def chapter_list() -> "Markdown":
