@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from course_utils.core import files
+from course_utils.figures.drawn.stamp import is_of
 from tools.plant import __main__ as plant
 from tools.plant import code, kinds, page, words
 from tools.plant.copy import Copy
@@ -241,6 +242,8 @@ def test_a_reversed_title_stands_in_the_figure_s_stored_text_too(chapter):
     assert what == "“Rings run faster” → “slower”"
     assert page.source(cell) == 'draw(x, "Rings run slower")'
     assert page.title(cell) == "Rings run slower"
+    data = page.picture(cell)
+    assert is_of(base64.b64decode(data["image/png"]), "".join(data["text/plain"]))
 
 
 def test_pictures_are_blanked_mirrored_exchanged_and_deleted(chapter):

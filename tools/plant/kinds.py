@@ -18,13 +18,12 @@ from PIL.PngImagePlugin import PngInfo
 from course_utils.core import files
 from tools.plant import page as pages
 from tools.plant import words
-from tools.plant.page import Cell, Claim, Page
+from tools.plant.page import PNG, Cell, Claim, Page
 from tools.plant.plants import Plant
 
 MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")
 IGNORED = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
 BOUND = re.compile(r"(?<=[<>] )[\d.,]+")
-PNG = "image/png"
 
 
 def read(stem: str) -> Page:

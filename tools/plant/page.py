@@ -1,6 +1,7 @@
 """A stored notebook as something that can be changed: source and outputs, each by its cell's id."""
 
 import ast
+import base64
 import html
 import json
 import re
@@ -9,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_utils.figures.drawn.stamp import stamp
+
+PNG = "image/png"
 Cell = dict[str, Any]
 MARKS = "✓∴"
 SAYS = ("claim", "follows")
@@ -139,15 +143,20 @@ def texts(cell: Cell) -> Iterator[str]:
 
 
 def replace_in_outputs(cell: Cell, old: str, new: str) -> None:
-    """The same words in the stored outputs, also as HTML writes them."""
+    """The same words in the stored outputs, also as HTML writes them; a picture is stamped anew."""
     for a, b in {(old, new), (html.escape(old), html.escape(new))}:
         change_texts(cell, lambda text, a=a, b=b: text.replace(a, b))  # type: ignore[misc]
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        if PNG in data:
+            png = stamp(base64.b64decode("".join(data[PNG])), "".join(data["text/plain"]))
+            data[PNG] = base64.b64encode(png).decode() + "\n"
 
 
 def picture(cell: Cell) -> dict[str, Any] | None:
     """The stored data of a cell's first picture."""
     for output in cell["outputs"]:
-        if "image/png" in output.get("data", {}):
+        if PNG in output.get("data", {}):
             data: dict[str, Any] = output["data"]
             return data
     return None

@@ -14,14 +14,28 @@ from pathlib import Path
 import pytest
 
 NOT_THOSE = ("test_answers.py",)  # it runs the exercises' checks, and reads no page
+STRUCTURE = "test_structure.py"  # all of it: some of its tests are of the front pages
 OWN = ("tests", "conftest", "_pytest", "pytest", "__")
 
 
 class Failed:
-    """A plugin of pytest that keeps the names of what failed."""
+    """A plugin of pytest that runs what is about one chapter, and keeps the names of what failed.
 
-    def __init__(self) -> None:
+    Tests of the checks themselves, which read no page or all of them, are left out.
+    """
+
+    def __init__(self, chapter: str) -> None:
+        self.chapter = chapter
         self.names: list[str] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if self.is_about_it(item)]
+
+    def is_about_it(self, item: pytest.Item) -> bool:
+        callspec = getattr(item, "callspec", None)
+        values = callspec.params.values() if callspec else ()
+        names = {getattr(value, "stem", value) for value in values if isinstance(value, str | Path)}
+        return bool(names & {self.chapter, self.chapter[:2]}) or item.path.name == STRUCTURE
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -66,7 +80,7 @@ def _test(files: list[str], chapter: str, answer: int) -> None:
         with open(os.devnull, "w", encoding="utf-8") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
-        plugin = Failed()
+        plugin = Failed(chapter)
         code = pytest.main(
             ["-q", "-p", "no:cacheprovider", "--only-chapters", chapter, *files], [plugin]
         )
