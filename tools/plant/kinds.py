@@ -245,7 +245,7 @@ def _redrawn(draw: Callable[[Image.Image], Image.Image]) -> Callable[[Page, Cell
             notes.add_text(name, text)
         file = io.BytesIO()
         draw(old.convert("RGB")).quantize(96).save(file, format="png", pnginfo=notes)
-        data[PNG] = base64.b64encode(file.getvalue()).decode() + "\n"
+        data[PNG] = base64.b64encode(file.getvalue()).decode()
 
     return edit
 

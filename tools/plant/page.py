@@ -150,7 +150,7 @@ def replace_in_outputs(cell: Cell, old: str, new: str) -> None:
         data = output.get("data", {})
         if PNG in data:
             png = stamp(base64.b64decode("".join(data[PNG])), "".join(data["text/plain"]))
-            data[PNG] = base64.b64encode(png).decode() + "\n"
+            data[PNG] = base64.b64encode(png).decode()
 
 
 def picture(cell: Cell) -> dict[str, Any] | None:
