@@ -11,9 +11,9 @@ from PIL import Image
 from course_utils.core import files
 from course_utils.figures.drawn.stamp import is_of
 from tools.plant import __main__ as plant
-from tools.plant import code, kinds, page, words
-from tools.plant.copy import Copy
+from tools.plant import bugs, kinds, page, pictures, trial, words
 from tools.plant.page import CantPlant, Page
+from tools.plant.working_copy import Copy
 
 STEMS = [path.stem for path in files.chapters()]
 
@@ -27,7 +27,7 @@ def planned():
 def results(planned):
     """The whole plan, as it is before anything was judged."""
     judges = {kind.name: kind.judges for kind in plant.KINDS}
-    return [plant.Result(one, judges[one.kind]) for one in planned]
+    return [trial.Result(one, judges[one.kind]) for one in planned]
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +115,9 @@ def test_every_plant_of_the_course_changes_its_page_and_is_taken_back(planned, c
         assert (copy.root / name).read_bytes() == (copy.clean / name).read_bytes()
 
 
-@pytest.mark.parametrize("bug", code.bugs(), ids=lambda bug: bug["what"])
+@pytest.mark.parametrize("bug", bugs.bugs(), ids=lambda bug: bug["what"])
 def test_every_bug_of_the_list_can_still_be_planted(bug, copy):
-    code.plant_bug(copy.root, bug)
+    bugs.plant_bug(copy.root, bug)
     copy.restore()
     assert (files.NOTEBOOKS / f"{bug['chapter']}.ipynb").exists()
 
@@ -135,7 +135,7 @@ def test_every_bug_of_the_list_can_still_be_planted(bug, copy):
 )
 def test_a_bug_whose_text_is_gone_says_so(change, said, copy):
     with pytest.raises(CantPlant, match=said):
-        code.plant_bug(copy.root, code.bugs()[2] | change)
+        bugs.plant_bug(copy.root, bugs.bugs()[2] | change)
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ def test_pictures_are_blanked_mirrored_exchanged_and_deleted(chapter):
         return [picture and (picture.size, picture.getpixel((0, 0))) for picture in pictures]
 
     red, blue, white = (((400, 100), colour) for colour in ((255, 0, 0), (0, 0, 255), (255,) * 3))
-    assert shown(kinds.pictures_blank) == [white, white]
-    assert shown(kinds.pictures_mirrored) == [red, blue]
-    assert shown(kinds.pictures_exchanged) == [blue, red]
-    assert shown(kinds.pictures_deleted) == [None, None]
+    assert shown(pictures.blank) == [white, white]
+    assert shown(pictures.mirrored) == [red, blue]
+    assert shown(pictures.exchanged) == [blue, red]
+    assert shown(pictures.deleted) == [None, None]
 
 
 def test_a_measured_number_of_a_stored_output_is_left_alone(chapter):
@@ -275,7 +275,7 @@ class Judging:
 
     def __init__(self, copy, static=(), tests=(), page=()):
         self.copy, self.answers, self.asked = copy, {"static": static, "page": page}, []
-        self.by_tests, self.clean = list(tests), {}
+        self.by_tests, self.clean, self.said = list(tests), {}, {"Cell 3": "ClaimError: ✗ no"}
 
     def look_at_clean(self, what, chapter):
         return []
@@ -300,13 +300,14 @@ def bug(results):
 
 def test_judges_are_asked_in_order_until_one_sees_the_error(bug, copy):
     one, judges = bug, Judging(copy, tests=[[], []], page=["Cell 3"])
-    plant.judge(one, judges)
+    trial.judge(one, judges)
     assert judges.asked == ["tests", "page"] and one.seen_by == ["Cell 3"]
+    assert trial._outcome(one) == "seen by Cell 3 (ClaimError: ✗ no)"
 
 
 def test_a_test_that_fails_without_the_plant_too_catches_nothing(bug, copy):
-    one, judges = bug, Judging(copy, tests=[["a test"], ["a test"]])
-    plant.judge(one, judges)
+    one, judges = bug, Judging(copy, tests=[["a.py::a"], ["a.py::a"]])
+    trial.judge(one, judges)
     assert judges.asked == ["tests", "tests", "page", "tests"] and one.seen_by == []
 
 
@@ -314,16 +315,16 @@ def test_in_a_batch_each_plant_is_seen_by_its_own_cell_alone(results, copy):
     some = [one for one in results if "batch" in one.judges and one.plant.chapter == STEMS[0]]
     first = some[0]
     number = [cell["id"] for cell in kinds.read(STEMS[0]).code].index(first.plant.place)
-    (group,) = plant.batches(some)
-    plant.judge_batch(group, Judging(copy, page=[f"Cell {number}", "Cell 999"]))
+    (group,) = trial.batches(some)
+    trial.judge_batch(group, Judging(copy, page=[f"Cell {number}", "Cell 999"]))
     assert first.seen_by == [f"Cell {number}"]
     assert not any(one.seen_by for one in some[1:])
 
 
 def test_two_plants_in_one_cell_go_to_two_runs(results):
     one = next(one for one in results if "batch" in one.judges)
-    twice = [one, plant.Result(one.plant, one.judges)]
-    assert [len(group) for group in plant.batches(twice)] == [1, 1]
+    twice = [one, trial.Result(one.plant, one.judges)]
+    assert [len(group) for group in trial.batches(twice)] == [1, 1]
 
 
 def test_the_table_counts_what_was_caught_and_names_what_escaped(results):

@@ -12,22 +12,27 @@ from functools import cached_property
 from pathlib import Path
 
 from tools import report
-from tools.plant.copy import Copy
+from tools.plant.working_copy import Copy
 
 LONGEST_SECONDS = 300  # a page, or the tests of a module
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-q")
 SANITISED = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg")
 STRICT = {"COURSE_STRICT": "1"}  # as `make test` runs pages
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # and the library's tests
+RAISED = re.compile(r"^(?:E +)?([\w.]*(?:Error|Exception|Warning|Deadlock)\b: .*)", re.M)
 TIMED_OUT = "it never ended"
 
 
 class Judges:
-    """The three judges of one copy. They answer with the names of what failed and is new."""
+    """The three judges of one copy. They answer with the names of what failed and is new.
+
+    `said` has what the last failure of that name said, in a line.
+    """
 
     def __init__(self, copy: Copy) -> None:
         self.copy = copy
         self.clean: dict[tuple[str, str], list[str]] = {}
+        self.said: dict[str, str] = {}
 
     @cached_property
     def _static_judge(self) -> "subprocess.Popen[str]":
@@ -90,7 +95,9 @@ class Judges:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return [TIMED_OUT]
-        failed = [_name(case) for case in report.read_junit(junit) if case.problem]
+        cases = [case for case in report.read_junit(junit) if case.problem]
+        self.said |= {_name(case): _in_a_line(case.problem or "") for case in cases}
+        failed = [_name(case) for case in cases]
         return failed or ([f"pytest ended with {done.returncode}"] if done.returncode > 1 else [])
 
 
@@ -99,3 +106,12 @@ def _name(case: report.Case) -> str:
     if re.fullmatch(r"Cell \d+", case.name):
         return case.name
     return f"{Path(case.group.replace('.', '/'))}.py::{case.name}"
+
+
+def _in_a_line(problem: str) -> str:
+    """What a failing cell or test says: its error, or how its output differs."""
+    text = report.COLOUR.sub("", problem)
+    if "Cell outputs differ" in text:
+        return "the stored output differs"
+    raised = RAISED.findall(text)
+    return raised[-1][:100] if raised else ""

@@ -1,24 +1,19 @@
-"""The kinds of errors that stand in a page: which of them it allows, and how each is planted.
+"""The kinds of errors in a page's words and outputs: which it allows, and how each is planted.
 
 Whoever errs also stores the page again. So a sentence, a bound or a title is changed in the source
 and in the stored output alike: comparing the two can't see it.
 """
 
 import ast
-import base64
-import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageOps
-from PIL.PngImagePlugin import PngInfo
-
 from course_utils.core import files
 from tools.plant import page as pages
 from tools.plant import words
-from tools.plant.page import PNG, Cell, Claim, Page
+from tools.plant.page import Cell, Claim, Page
 from tools.plant.plants import Plant
 
 MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")
@@ -191,8 +186,7 @@ def prose_reversed(kind: str, stem: str) -> Iterator[Plant]:
 def _in_prose(kind: str, stem: str, cell: Cell, changes: Iterator[words.Change]) -> Iterator[Plant]:
     for old, new in changes:
         if pages.source(cell).count(old) == 1:
-            change = lambda _page, cell, old=old, new=new: pages.replace_in_source(cell, old, new)  # noqa: E731
-            yield planted(kind, stem, cell, shown(old, new), change)
+            yield planted(kind, stem, cell, shown(old, new), _said(old, new, old, new))
 
 
 def titles_reversed(kind: str, stem: str) -> Iterator[Plant]:
@@ -202,52 +196,6 @@ def titles_reversed(kind: str, stem: str) -> Iterator[Plant]:
         if title and pages.source(cell).count(title) == 1:
             for old, new in words.reversals(title):
                 yield planted(kind, stem, cell, shown(old, new), _said(old, new, old, new))
-
-
-def pictures_deleted(kind: str, stem: str) -> Iterator[Plant]:
-    """The PNG is gone, what it says in words stays."""
-    for cell in _pictured(read(stem)):
-        yield planted(kind, stem, cell, "PNG deleted", lambda _page, c: pages.picture(c).pop(PNG))  # type: ignore[union-attr]
-
-
-def pictures_blank(kind: str, stem: str) -> Iterator[Plant]:
-    """A white picture of the same size."""
-    for cell in _pictured(read(stem)):
-        yield planted(kind, stem, cell, "blank", _redrawn(_white))
-
-
-def pictures_mirrored(kind: str, stem: str) -> Iterator[Plant]:
-    for cell in _pictured(read(stem)):
-        yield planted(kind, stem, cell, "mirrored", _redrawn(ImageOps.mirror))
-
-
-def pictures_exchanged(kind: str, stem: str) -> Iterator[Plant]:
-    """The next picture of the page stands where this one did."""
-    found = _pictured(read(stem))
-    for cell, other in zip(found, found[1:] + found[:1], strict=True):
-        png = pages.picture(other)[PNG]  # type: ignore[index]
-        change = lambda _page, cell, png=png: pages.picture(cell).update({PNG: png})  # noqa: E731
-        yield planted(kind, stem, cell, f"the picture of {other['id']}", change)
-
-
-def _white(image: Image.Image) -> Image.Image:
-    return Image.new("RGB", image.size, "white")
-
-
-def _redrawn(draw: Callable[[Image.Image], Image.Image]) -> Callable[[Page, Cell], None]:
-    """Other pixels, everything else that the PNG says of itself as it was."""
-
-    def edit(_page: Page, cell: Cell) -> None:
-        data: dict[str, Any] = pages.picture(cell)  # type: ignore[assignment]
-        old = Image.open(io.BytesIO(base64.b64decode("".join(data[PNG]))))
-        notes = PngInfo()
-        for name, text in getattr(old, "text", {}).items():
-            notes.add_text(name, text)
-        file = io.BytesIO()
-        draw(old.convert("RGB")).quantize(96).save(file, format="png", pnginfo=notes)
-        data[PNG] = base64.b64encode(file.getvalue()).decode()
-
-    return edit
 
 
 def shown(old: str, new: str) -> str:
@@ -267,7 +215,3 @@ def _compared(page: Page) -> list[Cell]:
     """Cells with an output that nbval compares."""
     tags = [set(cell["metadata"].get("tags", [])) for cell in page.code]
     return [c for c, t in zip(page.code, tags, strict=True) if c["outputs"] and not t & IGNORED]
-
-
-def _pictured(page: Page) -> list[Cell]:
-    return [cell for cell in page.code if pages.picture(cell)]

@@ -125,7 +125,7 @@ def segment(cell: Cell, node: ast.expr) -> str:
 
 def change_texts(cell: Cell, change: Callable[[str], str]) -> None:
     """Passes every stored text of a cell (streams, text and HTML of results) through `change`."""
-    for output in cell["outputs"]:
+    for output in cell.get("outputs", []):
         if "text" in output:
             output["text"] = change("".join(output["text"])).splitlines(keepends=True)
         for kind, stored in output.get("data", {}).items():
@@ -146,7 +146,7 @@ def replace_in_outputs(cell: Cell, old: str, new: str) -> None:
     """The same words in the stored outputs, also as HTML writes them; a picture is stamped anew."""
     for a, b in {(old, new), (html.escape(old), html.escape(new))}:
         change_texts(cell, lambda text, a=a, b=b: text.replace(a, b))  # type: ignore[misc]
-    for output in cell["outputs"]:
+    for output in cell.get("outputs", []):
         data = output.get("data", {})
         if PNG in data:
             png = stamp(base64.b64decode("".join(data[PNG])), "".join(data["text/plain"]))

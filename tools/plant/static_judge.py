@@ -82,7 +82,8 @@ def _test(files: list[str], chapter: str, answer: int) -> None:
             os.dup2(nowhere.fileno(), 2)
         plugin = Failed(chapter)
         code = pytest.main(
-            ["-q", "-p", "no:cacheprovider", "--only-chapters", chapter, *files], [plugin]
+            ["-q", "--tb=no", "-p", "no:cacheprovider", "--only-chapters", chapter, *files],
+            [plugin],
         )
         if code not in (0, 1) and not plugin.names:
             plugin.names.append(f"pytest ended with {int(code)}")
