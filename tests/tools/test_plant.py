@@ -4,6 +4,8 @@ import base64
 import io
 import json
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -13,6 +15,7 @@ from course_utils.figures.drawn.stamp import is_of
 from tools.plant import __main__ as plant
 from tools.plant import bugs, kinds, page, pictures, trial, words
 from tools.plant.page import CantPlant, Page
+from tools.plant.static_judge import Failed
 from tools.plant.working_copy import Copy
 
 STEMS = [path.stem for path in files.chapters()]
@@ -268,6 +271,31 @@ def test_a_measured_number_of_a_stored_output_is_left_alone(chapter):
     plants_of = chapter(python("x", says("took ≈ 12.3 ms of 40\n")))
     changed = {next(page.texts(cell)) for _, cell in plants_of(kinds.outputs_changed)}
     assert changed == {"koot ≈ 12.3 ms of 40\n", "took ≈ 12.3 ms of 41\n"}
+
+
+class Item:
+    """A test as pytest has it, with or without parameters."""
+
+    def __init__(self, name, **params):
+        self.path = Path("tests/pages") / name
+        if params:
+            self.callspec = SimpleNamespace(params=params)
+
+
+@pytest.mark.parametrize(
+    "item, judges",
+    [
+        (Item("test_prose.py", path=Path("notebooks/06_formats.ipynb")), True),
+        (Item("test_prose.py", path=Path("notebooks/07_other.ipynb")), False),
+        (Item("test_prose.py", chapter="06"), True),
+        (Item("test_prose.py", n=3), False),
+        (Item("test_prose.py"), False),
+        (Item("test_structure.py"), True),
+    ],
+    ids=["its page", "another page", "its number", "a number", "of the check", "front pages"],
+)
+def test_stored_pages_are_judged_by_what_is_about_their_chapter(item, judges):
+    assert Failed("06_formats").is_about_it(item) is judges
 
 
 class Judging:

@@ -7,6 +7,8 @@ and in the stored output alike: comparing the two can't see it.
 import ast
 import re
 from collections.abc import Callable, Iterator
+from configparser import ConfigParser
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,8 @@ from tools.plant import words
 from tools.plant.page import Cell, Claim, Page
 from tools.plant.plants import Plant
 
-MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")
+MOST = 40  # words of a line that are candidates
 IGNORED = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
-BOUND = re.compile(r"(?<=[<>] )[\d.,]+")
 
 
 def read(stem: str) -> Page:
@@ -41,19 +42,29 @@ def planted(
 def outputs_changed(kind: str, stem: str) -> Iterator[Plant]:
     """A word or a number of a stored output that isn't measured; the code stays."""
     for cell in _compared(read(stem)):
-        lines = [line for text in pages.texts(cell) for line in text.splitlines()]
-        for line in dict.fromkeys(lines):
-            shown = MEASURED.sub(lambda found: " " * len(found[0]), re.sub("<[^>]*>", " ", line))
-            for word in list(re.findall(r"\b\d+\b|\b[a-z]{4,}\b", shown))[:40]:
-                if line.count(word) == 1 and sum(line in text for text in pages.texts(cell)) == 1:
-                    new = line.replace(word, _another(word))
-                    yield planted(
-                        kind, stem, cell, f"{word!r} → {_another(word)!r}", _output(line, new)
-                    )
+        stored = list(pages.texts(cell))
+        for line in dict.fromkeys(line for text in stored for line in text.splitlines()):
+            if sum(text.count(line) for text in stored) == 1:
+                for old, new in _other_words(line):
+                    changed = line.replace(old, new)
+                    yield planted(kind, stem, cell, f"{old!r} → {new!r}", _output(line, changed))
 
 
-def _another(word: str) -> str:
-    return str(int(word) + 1) if word.isdigit() else word[::-1]
+def _other_words(line: str) -> Iterator[words.Change]:
+    """Words and whole numbers that stand once in a line, and what takes their place."""
+    shown = _measured().sub(" ", re.sub("<[^>]*>", " ", line))
+    for word in re.findall(r"\b\d+\b|\b[a-z]{4,}\b", shown)[:MOST]:
+        other = str(int(word) + 1) if word.isdigit() else word[::-1]
+        if other != word and line.count(word) == 1:
+            yield word, other
+
+
+@cache
+def _measured() -> re.Pattern[str]:
+    """What comparing outputs leaves out."""
+    parser = ConfigParser(interpolation=None)
+    parser.read(files.ROOT / "tests" / "sanitise.cfg", encoding="utf-8")
+    return re.compile(parser["measured"]["regex"])
 
 
 def _output(old: str, new: str) -> Callable[[Page, Cell], None]:
