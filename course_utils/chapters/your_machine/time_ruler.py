@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
+from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +23,12 @@ def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
     *elsewhere: Series | None,
+    guesses: Mapping[str, str] | None = None,
 ) -> style.Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
-    What couldn't be measured (None) takes no place.
+    What couldn't be measured (None) takes no place. `guesses` has the ids of questions by the live
+    times that they ask for: a dotted line leads from each time to what the reader predicted.
     """
     measured = {name: value for name, value in live.items() if value is not None}
     groups = [Series.of(values) for values in (measured, *elsewhere) if values]
@@ -36,6 +40,8 @@ def draw_ruler(
     _scale(axes)
     _marks(axes, up, 1)
     _marks(axes, down, -1)
+    for place, (value, name, _) in enumerate(up, 1):
+        _lead_to_guess(axes, value, place, (guesses or {}).get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
     return style.render(figure, title, 32)
 
@@ -63,3 +69,16 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
             ha="right" if late else "left", va="center", fontsize=10, color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
+
+
+def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:
+    """From a live time to the reader's prediction of it, if there is one that the scale can show.
+
+    A range has a stroke at either end.
+    """
+    guess = made.of(question)
+    ends = [end for end in guess.ends("seconds") if LOW <= end <= HIGH] if guess else []
+    if ends:
+        axes.plot([value, *ends], [y] * (1 + len(ends)), color=GUESSED, linestyle=":", zorder=4)
+        axes.plot(ends, [y] * len(ends), color=GUESSED, linestyle="", marker="|", markersize=13,
+                  markeredgewidth=2.5, zorder=5)  # fmt: skip
