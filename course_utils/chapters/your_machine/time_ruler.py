@@ -43,7 +43,7 @@ def draw_ruler(
     for place, (value, name, _) in enumerate(up, 1):
         _lead_to_guess(axes, value, place, (guesses or {}).get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 48)
 
 
 def _scale(axes: "Axes") -> None:
@@ -79,6 +79,6 @@ def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:
     guess = made.of(question)
     ends = [end for end in guess.ends("seconds") if LOW <= end <= HIGH] if guess else []
     if ends:
-        axes.plot([value, *ends], [y] * (1 + len(ends)), color=GUESSED, linestyle=":", zorder=4)
+        axes.plot([value, *ends], [y] * (1 + len(ends)), color=GUESSED, linestyle=":", zorder=1)
         axes.plot(ends, [y] * len(ends), color=GUESSED, linestyle="", marker="|", markersize=13,
                   markeredgewidth=2.5, zorder=5)  # fmt: skip
