@@ -2,11 +2,14 @@
 
 `--only-chapters 06_floating_point_formats,07_mixed_precision`: of the tests that go through every
 chapter, only those of the named ones. What times something comes last: it runs one at a time
-(COURSE_QUIET_LOCK), and what comes before it keeps every worker busy.
+(COURSE_QUIET_LOCK), and what comes before it keeps every worker busy. What nbval compares passes
+through tools/undecided.py.
 """
 
 from functools import cache
 from pathlib import Path
+
+pytest_plugins = ["tools.undecided"]
 
 
 def pytest_addoption(parser):

@@ -18,8 +18,8 @@ from pathlib import Path
 from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS
 
 EVERYTHING = re.compile(
-    r"(data|\.ci|tools/(setup|test|report|affected))\b|requirements\.txt|pyproject\.toml|Makefile"
-    r"|(tests/)?conftest\.py|tests/sanitise\.cfg|course_utils/(__init__|core/(files|doors))\.py"
+    r"(data|\.ci|tools/(setup|test|report|affected|undecided))\b|requirements\.txt|pyproject\.toml"
+    r"|Makefile|(tests/)?conftest\.py|tests/sanitise\.cfg|course_utils/(__init__|core/(files|doors))\.py"
 )
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",

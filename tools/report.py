@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.core import files
+from course_utils.core.claims import FOLLOWS
 from course_utils.lesson import exercises
 
 BUILD = files.ROOT / "build"
@@ -26,6 +27,7 @@ JUNIT = {
 JOURNAL = BUILD / "journal.jsonl"
 REPORT = BUILD / "report.json"
 BUDGET_SECONDS = 30
+LOOSE_MARGIN = 2  # a bound that could be so many times tighter says less than it could
 BAD = ("failure", "error")
 COLOUR = re.compile(r"(#x1B|\x1b)\[[\d;]*m")
 RAISED = re.compile(r"[\w.]*(Error|Warning|Exception|Interrupt)\b:")
@@ -53,11 +55,14 @@ class Chapter:
     """What a run says of one chapter. Seconds are the page's own, without waiting for its turn.
 
     Claims are known by their ids: with those that failed or weren't decided stand their sentences,
-    with those that weren't tested here what they need.
+    with those that weren't tested here what they need, with those whose bound could be more than
+    twice as tight the margin. `claims_held` counts ✓, `claims_following` ∴.
     """
 
     seconds: float = 0.0
     claims_held: int = 0
+    claims_following: int = 0
+    claims_loose: dict[str, float] = field(default_factory=dict)
     claims_failed: dict[str, str] = field(default_factory=dict)
     claims_not_decided: dict[str, str] = field(default_factory=dict)
     claims_not_tested_here: dict[str, str] = field(default_factory=dict)
@@ -142,26 +147,31 @@ def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Ch
     for case in cases:
         stem = next((stem for stem in found if stem in f"{case.group} {case.name}"), None)
         if case.problem and stem:
-            found[stem].failed.append(f"{_where(case)}: {_first_line(case.problem)}")
+            found[stem].failed.append(f"{_where(case)}: {first_line(case.problem)}")
         elif case.at_first and stem:
-            found[stem].passed_again.append(f"{_where(case)}: {_first_line(case.at_first)}")
+            found[stem].passed_again.append(f"{_where(case)}: {first_line(case.at_first)}")
     return dict(sorted(found.items()))
 
 
 def _claims(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
     """A claim made several times (page, solutions, other conditions) counts once, at its worst."""
     outcomes: dict[str, set[str]] = defaultdict(set)
+    following = {one["id"] for one in journal if one.get("mark") == FOLLOWS}
     for one in journal:
         if one["kind"] != "claim":
             continue
         outcomes[one["id"]].add(one["outcome"])
+        if (one.get("margin") or 0) > LOOSE_MARGIN:
+            chapter.claims_loose[one["id"]] = float(f"{one['margin']:.3g}")
         if one["outcome"] == "failed":
             chapter.claims_failed[one["id"]] = one["claim"]
         elif one["outcome"] == "not decided":
             chapter.claims_not_decided[one["id"]] = one["claim"]
         elif one["outcome"] == "not tested here":
             chapter.claims_not_tested_here[one["id"]] = one["needs"]
-    chapter.claims_held = sum(seen == {"held"} for seen in outcomes.values())
+    held = {id for id, seen in outcomes.items() if seen == {"held"}}
+    chapter.claims_held = len(held - following)
+    chapter.claims_following = len(held & following)
 
 
 def _evidence(chapter: Chapter, journal: list[dict[str, Any]]) -> None:
@@ -191,7 +201,7 @@ def _where(case: Case) -> str:
     return folder + case.name if "notebooks" in case.group else f"{case.group}::{case.name}"
 
 
-def _first_line(problem: str) -> str:
+def first_line(problem: str) -> str:
     """What a failing cell or test said, in a line, without the colours of a terminal."""
     text = COLOUR.sub("", problem)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -224,7 +234,16 @@ def _slowest(cases: list[Case]) -> list[tuple[str, float]]:
     return sorted(((g, round(s, 1)) for g, s in spent.items()), key=lambda pair: -pair[1])
 
 
-HEAD = ("chapter", "seconds", "claims held", "not testable here", "exercises", "evidence shown")
+HEAD = (
+    "chapter",
+    "seconds",
+    "✓ held",
+    "∴ follow",
+    "margin > 2",
+    "not testable here",
+    "exercises",
+    "evidence shown",
+)
 
 
 def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
@@ -238,6 +257,10 @@ def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
         lines += [f"✗ {name}, claim {id}: {text}" for id, text in chapter.claims_failed.items()]
         not_decided = chapter.claims_not_decided.items()
         lines += [f"– {name}, claim {id} not decided: {text}" for id, text in not_decided]
+        if chapter.claims_loose:
+            margins = sorted(chapter.claims_loose.items(), key=lambda pair: -pair[1])
+            shown = ", ".join(f"{id} {margin:g}" for id, margin in margins)
+            lines.append(f"– {name}, margins over {LOOSE_MARGIN}: {shown}")
         if chapter.over_budget:
             lines.append(f"– {name} takes {chapter.seconds:.0f} s, over its {BUDGET_SECONDS} s")
     spent = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in _slowest(cases)[:8])
@@ -251,6 +274,8 @@ def _row(name: str, chapter: Chapter) -> tuple[str, ...]:
         name,
         f"{chapter.seconds:.1f}",
         f"{chapter.claims_held}/{claims}",
+        str(chapter.claims_following),
+        str(len(chapter.claims_loose)),
         _counted(chapter.claims_not_tested_here),
         f"{verified}/{verified + len(chapter.exercises_not_verified)}",
         _shown(chapter),

@@ -71,10 +71,18 @@ class Bounded:
         return (format_seconds(value) if self.in_seconds else format_ratio(value))[2:]
 
 
+def scalar(found: Any) -> Any:
+    """A single number of numpy's or torch's as Python's own; anything else as it is."""
+    try:
+        return found.item()
+    except (AttributeError, ValueError, RuntimeError):
+        return found
+
+
 def _number(found: Any) -> float:
     if isinstance(found, Measurement):
         return found.median
-    plain = found.item() if hasattr(found, "item") and getattr(found, "size", 1) != 0 else found
+    plain = scalar(found)
     if isinstance(plain, bool) or not isinstance(plain, (int, float)):
         raise TypeError(f"a claim with a bound needs a number, not {found!r:.60}")
     return plain

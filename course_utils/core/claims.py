@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from course_utils.core import evidence, recording, running
-from course_utils.core.bounds import Bounded
+from course_utils.core.bounds import Bounded, scalar
 from course_utils.core.machine import physical_cores, this_machine
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, format_ratio
 
@@ -141,7 +141,7 @@ def _require_id(id: str) -> None:
 
 def _truth(found: Any) -> bool:
     """True or False, numpy's and torch's too; what merely isn't empty is no answer to a claim."""
-    plain = found.item() if hasattr(found, "item") and getattr(found, "size", 1) != 0 else found
+    plain = scalar(found)
     if not isinstance(plain, bool):
         raise TypeError(f"a claim's condition is True or False, not {found!r:.60}")
     return plain

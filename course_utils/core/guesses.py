@@ -56,7 +56,7 @@ def make(id: str, wanted: Any, unit: str, among: Sequence[str]) -> Guess | None:
     Raises: GuessError, with how to write one.
     """
     _made.pop(id, None)
-    if wanted is None or wanted is ... or (isinstance(wanted, str) and not wanted.strip()):
+    if _is_empty(wanted):
         return None
     if among:
         guess = Guess(id, unit, among=tuple(among), named=_named(wanted, among))
@@ -87,6 +87,13 @@ def written(unit: str, found: Any) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
+def _is_empty(wanted: Any) -> bool:
+    """What stands where nobody wrote anything: in the cell, in the box, in a list of names."""
+    if isinstance(wanted, str):
+        return not wanted.strip()
+    return wanted is None or wanted is ... or (isinstance(wanted, tuple) and not wanted)
 
 
 def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:

@@ -108,8 +108,8 @@ def synchronize() -> None:
 class OthersClock:
     """How many processors programs other than this process took since this clock was made.
 
-    Processor time of this process and of its ranks isn't theirs; that of other child processes
-    which still run is.
+    Processor time of this process, of its ranks and of children that have ended isn't theirs; that
+    of other children, which still run, is.
     """
 
     def __init__(self) -> None:
@@ -128,8 +128,8 @@ class OthersClock:
 
 
 def others_seconds() -> float | None:
-    """Processor seconds of all programs since the machine started, without this one's and its
-    ranks'; None where the system doesn't tell."""
+    """Processor seconds of all programs since the machine started, without this one's, its ranks'
+    and those of its children that ended; None where the system doesn't tell."""
     import psutil
 
     try:
@@ -139,7 +139,8 @@ def others_seconds() -> float | None:
     everyone = sum(getattr(spent, kind, 0.0) for kind in WORKING)
     crew = sys.modules.get(RANKS)  # where no rank was started there is none
     ranks = crew.processes if crew else ()
-    return everyone - time.process_time() - sum(map(_used_by, ranks))
+    mine = time.process_time() + sum(os.times()[2:4])  # [2:4]: children that were waited for
+    return everyone - mine - sum(map(_used_by, ranks))
 
 
 def _used_by(pid: int) -> float:

@@ -14,6 +14,7 @@ from course_utils.workloads import d2l_guest
 
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
 PREPARE_RANKS = "COURSE_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
+UNATTENDED_RANKS = "COURSE_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 _locked: list[IO[str]] = []
 
@@ -44,6 +45,8 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
             running.note("waited", seconds=time.perf_counter() - asked)
     d2l_guest.welcome()
     os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
+    if not running.is_attended():
+        os.environ[UNATTENDED_RANKS] = "1"
     page.attach(name, files.chapter_path(name))
     print(this_machine())
     if evidence.recorded_machines(name):

@@ -41,11 +41,12 @@ def emptied() -> int:
 def measured_on_gpu(build: Build, steps: int = 3) -> dict[str, int]:
     """Bytes: `allocated` and `reserved` at their peaks, and `outside` of torch's allocator.
 
-    `build` and `steps` are those of `predict`; `build` must be a function or method of a module,
-    so that a new process can find it. `outside` is what the process takes on the device besides
-    what torch reserves: the context and libraries; another program that begins or ends meanwhile
-    makes it wrong. Raises: RuntimeError without a CUDA GPU, or where allocator settings are in the
-    environment, which would make it another allocator; what the step itself raises.
+    `build` and `steps` are those of `predict_bytes`; `build` must be a function or method of a
+    module, so that a new process can find it. `outside` is what the process takes on the device
+    besides what torch reserves: the context and libraries; another program that begins or ends
+    meanwhile makes it wrong. Raises: RuntimeError without a CUDA GPU, or where allocator
+    settings are in the environment, which would make it another allocator; what the step itself
+    raises.
     """
     _require_gpu()
     for name in SETTINGS:
@@ -127,7 +128,7 @@ def _server() -> Any:
 
 def _require_gpu() -> None:
     if not torch.cuda.is_available():
-        raise RuntimeError("there is no CUDA GPU here to measure on; `predict` needs none")
+        raise RuntimeError("there is no CUDA GPU here to measure on; `predict_bytes` needs none")
 
 
 def _reserved(run: Callable[[torch.device], Any]) -> int:

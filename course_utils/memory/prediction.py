@@ -74,7 +74,7 @@ def cublas_workspace(capability: tuple[int, int]) -> int:
     return 32 * 2**20 if capability[0] in (9, 10) else 2 * 4096 * 1024 + 8 * 16 * 1024
 
 
-def predict(
+def predict_bytes(
     build: Build,
     steps: int = 3,
     capability: tuple[int, int] = (9, 0),

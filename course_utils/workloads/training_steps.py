@@ -1,6 +1,6 @@
 """Training steps to predict and to measure: a model, its batch, and what saves memory.
 
-`TrainingStep(...).build` is what `predict` and `measured_on_gpu` take.
+`TrainingStep(...).build` is what `predict_bytes` and `measured_on_gpu` take.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.core.claims import ClaimError, claim, refuses
+from course_utils.core.claims import ClaimError, claim, follows, refuses
 from course_utils.core.measurement import Measurement
 
 pytestmark = pytest.mark.without_torch
@@ -133,3 +133,72 @@ def test_numpys_truth_is_truth(own_data, fake_machine):
     claim("it-holds", "it holds", np.bool_(True))
     with pytest.raises(ClaimError):
         claim("it-holds", "it holds", np.array(1) > 2)
+
+
+def test_a_claim_with_a_bound_shows_its_value_its_bound_and_its_margin(
+    own_data, fake_machine, capsys
+):
+    fake_machine()
+    claim("far-over-near", "far costs 3 times near", 12.0, above=3)
+    assert capsys.readouterr().out == "✓ far costs 3 times near (≈ 12 > 3, margin ≈ 4)\n"
+    claim("far-over-near", "far costs 3 times near", lambda: 4, above=3, got="of 5")
+    assert capsys.readouterr().out == "✓ far costs 3 times near (of 5; 4 > 3, margin 1.33)\n"
+    with pytest.raises(ClaimError, match=r"✗ far costs 3 times near \(≈ 2, wanted > 3\)"):
+        claim("far-over-near", "far costs 3 times near", 2.0, above=3)
+    with pytest.raises(ClaimError):
+        claim("far-over-near", "far costs 3 times near", float("nan"), above=3)
+
+
+@pytest.mark.parametrize("condition", [True, "12", [12], None])
+def test_a_bound_wants_a_number(own_data, fake_machine, condition):
+    fake_machine()
+    with pytest.raises(TypeError):
+        claim("far-over-near", "far costs 3 times near", condition, above=3)
+
+
+def test_a_ratio_of_timings_knows_by_itself_that_the_machine_was_disturbed(
+    own_data, fake_machine, capsys
+):
+    fake_machine()
+    quiet, disturbed = (Measurement((1.0,), 1, others, "host") for others in (0.0, 0.9))
+    for ratio in (quiet / disturbed, disturbed / quiet):
+        claim("far-over-near", "far costs 3 times near", ratio, above=3)
+        assert "not decided, other programs took ≈ 0.9 cores" in capsys.readouterr().out
+    claim("far-over-near", "far costs 3 times near", disturbed, above=3)
+    assert "not decided" in capsys.readouterr().out
+    claim("far-over-near", "far costs half of near", disturbed / quiet, above=0.5)
+    assert capsys.readouterr().out.startswith("✓")
+    with pytest.raises(ClaimError):
+        claim("far-over-near", "far costs 3 times near", quiet / quiet, above=3)
+
+
+def test_what_follows_has_a_mark_of_its_own_and_fails_where_it_does_not(
+    own_data, fake_machine, capsys
+):
+    fake_machine()
+    follows("sheet-over-sheet", "the sheet's rate is twice the other's", 990 / 495 == 2)
+    follows("sheet-over-sheet", "the sheet's rate is over half the other's", 1.25, above=0.5)
+    assert capsys.readouterr().out == (
+        "∴ the sheet's rate is twice the other's\n"
+        "∴ the sheet's rate is over half the other's (1.25 > 0.5, margin 2.5)\n"
+    )
+    with pytest.raises(ClaimError, match="✗ three is more"):
+        follows("three-over-four", "three is more than four", 3 > 4)
+
+
+def test_what_follows_is_no_evidence_of_this_machine(recording, fake_machine):
+    fake_machine(gpus=1)
+    follows("two-over-one", "two is more than one", 2 > 1)
+    assert list(recording.glob("*/*/claims.json")) == []
+
+
+def test_the_journal_keeps_the_mark_and_the_margin(own_data, fake_machine, tmp_path, monkeypatch):
+    import json
+
+    fake_machine()
+    monkeypatch.setenv("COURSE_JOURNAL", str(tmp_path / "journal"))
+    claim("far-over-near", "far costs 3 times near", 12.0, above=3)
+    follows("two-over-one", "two is more than one", 2 > 1)
+    tested, following = map(json.loads, (tmp_path / "journal").read_text().splitlines())
+    assert (tested["mark"], tested["margin"]) == ("✓", 4)
+    assert (following["mark"], following["margin"]) == ("∴", None)

@@ -24,3 +24,13 @@ def test_median_quartiles_and_count_are_those_of_the_repetitions():
     m = Measurement((1.0, 2.0, 3.0, 4.0, 100.0), 7, 0.5, "host")
     assert (m.q1, m.median, m.q3, m.n) == (2.0, 3.0, 4.0, 5)
     assert "kept ≈ 5 of ≈ 7" in str(m)
+
+
+def test_a_ratio_is_a_number_that_remembers_who_disturbed_it_and_travels_as_a_plain_one():
+    import json
+    import pickle
+
+    ratio = Measurement((6.0,), 1, 0.2, "host") / Measurement((2.0,), 1, None, "host")
+    assert ratio == 3 and ratio.others == 0.2
+    assert json.dumps(ratio) == "3.0"
+    assert type(pickle.loads(pickle.dumps(ratio))) is float

@@ -110,6 +110,15 @@ def test_what_ranks_compute_is_not_held_against_others(monkeypatch):
     assert timing.others_seconds() > 0  # one that has ended costs nothing, and is no error
 
 
+@told
+def test_what_a_child_computed_is_not_held_against_others(monkeypatch):
+    monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=1e6))
+    before = timing.others_seconds()
+    code = "import time\nwhile time.process_time() < 0.5: pass"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert timing.others_seconds() < before - 0.4
+
+
 def test_garbage_collection_is_off_while_measuring_and_back_on_after():
     seen = []
     measure(lambda: seen.append(gc.isenabled()), budget_seconds=0.01)

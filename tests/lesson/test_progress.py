@@ -30,7 +30,7 @@ def test_a_right_answer_is_kept_and_shown_and_forgotten(kept, monkeypatch, capsy
     monkeypatch.setattr(exercises, "grade", lambda name, answer: right)
     exercises.check("collectives.ring", len)
     exercises.check("collectives.ring", len)
-    assert json.loads(kept.read_text()) == {"cells": {}, "passed": ["collectives.ring"]}
+    assert json.loads(kept.read_text())["passed"] == ["collectives.ring"]
     assert main(["progress"]) == 0
     said = capsys.readouterr().out
     assert "… 11 · Collectives" in said and "1 of 4 exercises" in said
@@ -78,10 +78,14 @@ def test_two_kernels_at_once_lose_nothing(kept):
     assert len(progress.read()["cells"]["02"]) == 60
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}'])
+BAD_GUESS = '{"cells": {}, "passed": [], "predicted": [{"id": "a.b", "near": 1, "factor": 0}]}'
+BROKEN = ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}', BAD_GUESS]
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_a_broken_file_counts_as_none_and_is_replaced(kept, text):
     kept.write_text(text)
-    assert progress.read() == {"cells": {}, "passed": []}
+    assert progress.read() == progress.nothing()
     progress.passed("a.b")
     assert json.loads(kept.read_text())["passed"] == ["a.b"]
 
@@ -110,3 +114,17 @@ def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept,
     _, failed = notebooks.run(path, stop_at_error=False)
     assert len(failed) == 1
     assert progress.read()["cells"] == {FORMATS: ["by-hand", "setup"]}
+
+
+def test_a_file_of_before_there_were_predictions_is_read_and_kept(kept):
+    kept.write_text('{"cells": {"02": ["a"]}, "passed": ["c.d"]}')
+    progress.predicted("async.launch", near=True, factor=1.5)
+    found = progress.read()
+    assert (found["cells"], found["passed"]) == ({"02": ["a"]}, ["c.d"])
+    assert found["predicted"] == [{"id": "async.launch", "near": True, "factor": 1.5}]
+
+
+def test_the_first_guess_stands(kept):
+    progress.predicted("async.launch", near=False, factor=30.0)
+    progress.predicted("async.launch", near=True, factor=1.0)
+    assert [one["near"] for one in progress.read()["predicted"]] == [False]

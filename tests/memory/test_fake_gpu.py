@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from course_utils.memory import counting, fake_gpu
-from course_utils.memory.prediction import predict
+from course_utils.memory.prediction import predict_bytes
 from tests.support.steps import failing
 
 
@@ -27,4 +27,4 @@ def test_a_torch_without_the_private_parts_gives_one_clear_error(monkeypatch):
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     assert not fake_gpu.is_available()
     with pytest.raises(fake_gpu.FakeGpuError, match="mend course_utils/memory/fake_gpu"):
-        predict(failing(print), 1)
+        predict_bytes(failing(print), 1)

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from course_utils.core import files
 from course_utils.memory import counting, fake_gpu, what_if
 from course_utils.memory.on_gpu import measured_on_gpu
-from course_utils.memory.prediction import CannotPredict, cublas_workspace, predict
+from course_utils.memory.prediction import CannotPredict, cublas_workspace, predict_bytes
 from course_utils.memory.recorded import recorded_trace
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.workloads.adam_2_0 import TwoListAdam
@@ -60,7 +60,7 @@ def test_the_peak_is_that_counted_live_within_1_percent(name, batch, more, plain
     build = build_of(name, batch, **more)
     with sdpa_kernel(SDPBackend.MATH) if plain_attention else nullcontext():
         live = counted_live(build)
-        found = predict(build, 2)
+        found = predict_bytes(build, 2)
     # Adam counts its steps on the host: 4 bytes a parameter that only the live count sees
     counters = sum(4 for _ in build(torch.device("cpu"))[0].parameters())
     most = max(found.moments, key=lambda moment: moment.total).total
@@ -80,7 +80,7 @@ def test_the_peak_is_that_of_a_real_gpus_trace_within_half_a_percent(trace, more
         pytest.skip("no real snapshots beside this project")
     real = what_if.run(what_if.program_of(recorded_trace(load(path)))).peak_allocated
     steps = 2 if "forward_only" in more else 1
-    found = predict(training(**more), steps, capability=(8, 0))
+    found = predict_bytes(training(**more), steps, capability=(8, 0))
     assert found.peak_allocated == pytest.approx(real, rel=0.005)
 
 
@@ -88,7 +88,7 @@ def test_the_peak_is_that_of_a_real_gpus_trace_within_half_a_percent(trace, more
 @pytest.mark.parametrize("step", all_steps(), ids=str)
 def test_on_a_gpu_allocated_and_reserved_are_within_2_percent(step):
     measured = measured_on_gpu(step.build)
-    found = predict(step.build, capability=torch.cuda.get_device_capability())
+    found = predict_bytes(step.build, capability=torch.cuda.get_device_capability())
     assert found.peak_allocated == pytest.approx(measured["allocated"], rel=0.02)
     assert found.peak_reserved == pytest.approx(measured["reserved"], rel=0.02)
 
@@ -96,7 +96,7 @@ def test_on_a_gpu_allocated_and_reserved_are_within_2_percent(step):
 def test_an_optimizer_counts_its_steps_on_the_host_whatever_the_default_device():
     n_bytes = 4 * (64 * 99 + 99 + 99 * 9 + 9)
     for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam):
-        last = predict(build_of("MLP", 1, optimizer=kind), 2).moments[-1]
+        last = predict_bytes(build_of("MLP", 1, optimizer=kind), 2).moments[-1]
         assert last.n_bytes["optimizer state"] == 2 * n_bytes  # and no count of steps
 
 
@@ -106,7 +106,7 @@ def test_a_step_that_fails_leaves_the_default_device_as_it_was():
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        predict(build_of("MLP", 1, optimizer=Fails), 1)
+        predict_bytes(build_of("MLP", 1, optimizer=Fails), 1)
     assert torch.ones(1).device.type == "cpu"
     with fake_gpu.fake_gpu() as device:
         assert torch.ones(1).device.type == device.type
@@ -116,7 +116,7 @@ def test_a_step_that_fails_leaves_the_default_device_as_it_was():
 
 
 def test_the_parts_add_up_to_the_peak_and_the_optimizer_is_multi_tensor():
-    found = predict(build_of("MLP", 1, optimizer=torch.optim.SGD), 1)
+    found = predict_bytes(build_of("MLP", 1, optimizer=torch.optim.SGD), 1)
     assert sum(found.parts.values()) == found.peak_allocated
     assert found.peak_reserved >= found.peak_allocated and found.parts["rounding"] >= 0
 
@@ -125,7 +125,7 @@ def test_the_parts_add_up_to_the_peak_and_the_optimizer_is_multi_tensor():
         adam = torch.optim.Adam(model.parameters())
         return model, adam, lambda: (model(torch.ones(1, 1000)).sum().backward(), adam.step())
 
-    found = predict(build, 1)
+    found = predict_bytes(build, 1)
     assert found.moment.phase == "step" and "_foreach_sqrt" in found.moment.op
     # parameters, gradients, two states, and one temporary, each of 1,001,000 numbers
     n_bytes = found.moment.n_bytes
@@ -139,23 +139,23 @@ def test_dropout_keeps_a_mask_of_one_byte():
         model = nn.Sequential(nn.Dropout(), nn.Linear(100, 100))
         return model, torch.optim.SGD(model.parameters()), lambda: model(torch.ones(64, 100))
 
-    masks = [s.size for s in predict(build, 1).program.steps if s.size == 64 * 100]
+    masks = [s.size for s in predict_bytes(build, 1).program.steps if s.size == 64 * 100]
     assert len(masks) == 1
 
 
 def test_each_thread_that_multiplies_has_a_workspace_by_the_gpus_generation():
     assert cublas_workspace((9, 0)) == 33_554_432 and cublas_workspace((8, 6)) == 8_519_680
     for capability in ((9, 0), (8, 6)):
-        found = predict(build_of("MLP", 1), 2, capability)
+        found = predict_bytes(build_of("MLP", 1), 2, capability)
         assert found.parts["workspace"] == 2 * cublas_workspace(capability)
 
 
 def test_what_if_takes_a_prediction_and_settings_change_what_is_reserved():
-    found = predict(build_of("GPT", 8), 2)
+    found = predict_bytes(build_of("GPT", 8), 2)
     assert what_if.run(found.program).peak_reserved == found.peak_reserved
     assert what_if.run(found.program, capacity=8 * 2**30).ran_out is None
     expandable = what_if.Settings.parse("expandable_segments:True")
-    other = predict(build_of("GPT", 8), 2, settings=expandable)
+    other = predict_bytes(build_of("GPT", 8), 2, settings=expandable)
     assert other.peak_allocated == found.peak_allocated
     assert other.peak_reserved == what_if.run(found.program, expandable).peak_reserved
     assert other.peak_reserved > found.peak_reserved  # whole pages of 20 MiB, for little
@@ -168,7 +168,7 @@ def test_a_model_may_be_moved_and_converted_on_the_device_it_is_given():
         x = torch.tensor([[1.0] * 64]).to(device, torch.bfloat16)
         return model, sgd, lambda: (model(x).sum().backward(), sgd.step())
 
-    found = predict(build, 1)
+    found = predict_bytes(build, 1)
     assert found.moment.n_bytes["parameter"] == 2 * (64 * 64 + 64)
 
 
@@ -188,20 +188,20 @@ def test_a_step_that_needs_a_value_or_a_real_gpu_is_refused(step, why):
     if torch.cuda.is_available() and "device" in why:
         pytest.skip("CUDA's calls work here")
     with pytest.raises(CannotPredict, match=why):
-        predict(failing(step), 1)
+        predict_bytes(failing(step), 1)
 
 
 def test_bad_input_says_what_is_wanted_and_leaves_nothing_behind():
     with pytest.raises(TypeError, match=r"build returns \(model, optimizer, step\), not"):
-        predict(lambda device: nn.Linear(1, 1))
+        predict_bytes(lambda device: nn.Linear(1, 1))
     with pytest.raises(TypeError, match="an optimizer was wanted"):
-        predict(lambda device: (nn.Linear(1, 1), print, print))
+        predict_bytes(lambda device: (nn.Linear(1, 1), print, print))
     with pytest.raises(CannotPredict, match="parameters are on cpu"):
-        predict(lambda device: (nn.Linear(1, 1, device="cpu"), *failing(print)(device)[1:]))
+        predict_bytes(lambda device: (nn.Linear(1, 1, device="cpu"), *failing(print)(device)[1:]))
     with pytest.raises(ValueError, match="at least 1 step"):
-        predict(failing(print), 0)
+        predict_bytes(failing(print), 0)
     with pytest.raises(ZeroDivisionError):
-        predict(failing(lambda y: 1 / 0))
+        predict_bytes(failing(lambda y: 1 / 0))
     assert torch.ones(1).item() == 1
     for wrong in ({"model": "VGG"}, {"model": "MLP", "precision": "FP8"}):
         with pytest.raises(ValueError, match="there are"):

@@ -142,7 +142,7 @@ XL = Config(context=256, width=1600, inner=6400, layers=48, heads=25)
 
 
 def training(config=MEDIUM, batch=4, forward_only=False, autocast=None):
-    """A `build` for predict; gradients stay for a forward pass that is all of a step."""
+    """A `build` for predict_bytes; gradients stay for a forward pass that is all of a step."""
 
     def build(device):
         model = Transformer(config)

@@ -1,4 +1,4 @@
-"""Training steps of small models, as `predict` takes them."""
+"""Training steps of small models, as `predict_bytes` takes them."""
 
 from functools import partial
 

@@ -63,3 +63,18 @@ def test_the_report_shows_the_age_of_evidence_and_an_exercise_whose_check_failed
     assert chapter.recordings == [{"experiment": "matmul", "machine": "H200", "days_old": 12}]
     assert "1 recorded (H200, up to 12 days old)" in report.as_text(chapters, cases)
     assert report.as_json(chapters, cases)["passed"] is False
+
+
+def test_the_report_counts_claims_by_mark_and_lists_those_that_could_be_tighter(tmp_path):
+    cases = junit(tmp_path / "a.xml", (f"notebooks.{FORMATS}.ipynb", "Cell 0", 5, ""))
+    held = {"needs": None, "outcome": "held"}
+    journal = [
+        noted("claim", id="a", claim="A.", mark="✓", margin=4.1234, **held),
+        noted("claim", id="b", claim="B.", mark="✓", margin=1.9, **held),
+        noted("claim", id="c", claim="C.", mark="∴", margin=None, **held),
+        noted("claim", id="d", claim="D.", mark="∴", margin=30.0, **held),
+    ]
+    (chapter,) = report.by_chapter(cases, journal).values()
+    assert (chapter.claims_held, chapter.claims_following) == (2, 2)
+    assert chapter.claims_loose == {"a": 4.12, "d": 30}
+    assert f"– {FORMATS}, margins over 2: d 30, a 4.12" in report.as_text({FORMATS: chapter}, cases)

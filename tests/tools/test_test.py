@@ -102,6 +102,30 @@ def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_cours
     assert kept["passed"] is True and kept["chapters"][FORMATS]["passed_again"]
 
 
+UNDECIDED = """from course_utils.core.measurement import Measurement
+busy = Measurement((1.0,), 9, 1.24, "host")
+claim("two-over-three", "two is more than three", 2 > 3, timed=busy)"""
+
+
+def test_a_claim_that_was_not_decided_is_reported_and_its_page_passes_at_once(broken_course):
+    page = broken_course / "notebooks" / f"{FORMATS}.ipynb"
+    notebook = nbformat.read(page, 4)
+    notebook.cells = notebook.cells[:2]
+    notebook.cells[1].source = UNDECIDED
+    nbformat.write(notebook, page)
+    program = (
+        "from tools.test import Selection, run\n"
+        f"print(run(Selection([], ['notebooks/{FORMATS}.ipynb'], []), []))"
+    )
+    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
+    assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
+    assert "Again" not in done.stdout
+    assert f"{FORMATS}.ipynb::Cell 1: two is more than three (not decided, other" in done.stdout
+    assert f"– {FORMATS}, claim two-over-three not decided: two is more than" in done.stdout
+
+
 def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     program = (
         "from tools.test import Selection, run\n"

@@ -3,14 +3,14 @@
 import torch
 from torch import nn
 
-from course_utils.memory.prediction import predict
+from course_utils.memory.prediction import predict_bytes
 from course_utils.workloads.adam_2_0 import TwoListAdam
 from tests.support.steps import build_of
 
 
 def test_the_adam_of_torch_2_0_holds_one_list_more_and_updates_as_todays():
     one, two = (
-        predict(build_of("MLP", 1, optimizer=kind), 2).moment.n_bytes["temporary"]
+        predict_bytes(build_of("MLP", 1, optimizer=kind), 2).moment.n_bytes["temporary"]
         for kind in (torch.optim.Adam, TwoListAdam)
     )
     assert two - one == 4 * (64 * 99 + 99 + 99 * 9 + 9)

@@ -137,9 +137,9 @@ def store(path: Path = FILE) -> Path:
 
 def predict_row(step: Any, capability: tuple[int, int]) -> Row:
     """One row: `step`, a TrainingStep, on a GPU of that compute capability."""
-    from course_utils.memory.prediction import predict
+    from course_utils.memory.prediction import predict_bytes
 
-    found = predict(step.build, STEPS, capability)
+    found = predict_bytes(step.build, STEPS, capability)
     scenario = {name: getattr(step, name) for name in SCENARIO[:-1]}
     return scenario | {
         "capability": list(capability),

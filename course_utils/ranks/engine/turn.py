@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
 TELL_SECONDS = 8  # a cell that runs so long says where it is
+UNATTENDED = "COURSE_RANKS_UNATTENDED"  # set where nobody watches: no such word in between
 STOP_SECONDS = 2  # how long a rank may take to stop when asked
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
@@ -37,7 +38,7 @@ class Turn:
         self.started = self.sampled = time.monotonic()
         self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
-        self.why, self.asked, self.told = "", 0.0, False
+        self.why, self.asked, self.told = "", 0.0, UNATTENDED in os.environ
         for rank in ranks:
             try:
                 crew.lines[rank].send(order, payload)

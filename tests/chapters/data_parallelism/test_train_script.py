@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,9 @@ from course_utils.core import files
 from tests.support.torchrun import TORCHRUN, free_port
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
+# torchrun names one rank only: the killed one, or its peer, which aborts (-6) or raises (1) when
+# the connection breaks and which a busy machine may show it first.
+FIRST_FAILURE = re.compile(r"failed \(exitcode: (-9|-6|1)\) local_rank: [01] ")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +76,7 @@ def test_a_rank_killed_under_torchrun_is_restarted_and_the_losses_are_the_same(
     words = (TORCHRUN, "--standalone", "--nproc-per-node", 2, "--max-restarts", 3)
     status, out, said = ended(start(*words, DIE_AT="7", **{name: value}))
     assert status == 0, said
-    assert "SIGKILL" in said or "Signal 9" in said or "exitcode: -9" in said
+    assert FIRST_FAILURE.search(said), said
     assert ast.literal_eval(out.splitlines()[-1]) == losses
     kept = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert kept == ["step-0004.pt", "step-0008.pt", "step-0012.pt"]

@@ -1,0 +1,80 @@
+"""Every **Predict** can be answered below it, before its answer, and is answered on the page."""
+
+import ast
+import json
+import re
+
+import pytest
+
+from course_utils.core import files
+from course_utils.lesson.exercises import all_exercises
+from course_utils.lesson.predictions import ID
+from tests.support.page_claims import calls_of
+
+CHAPTERS = files.chapters()
+chapters = pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+
+
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def calls(cell, name):
+    return calls_of(source(cell), (name,)) if cell["cell_type"] == "code" else []
+
+
+@chapters
+def test_every_predict_is_followed_by_a_line_to_answer_it(path):
+    page = cells(path)
+    for cell, below in zip(page, [*page[1:], None], strict=True):
+        asked = source(cell).count("**Predict") if cell["cell_type"] == "markdown" else 0
+        if asked:
+            assert below and len(calls(below, "predict")) >= asked, cell["id"]
+
+
+@chapters
+def test_a_prediction_is_asked_for_alone_and_left_to_the_reader(path):
+    for cell in cells(path):
+        asked = calls(cell, "predict")
+        if asked:
+            body = ast.parse(source(cell)).body
+            assert len(body) == len(asked), f"{cell['id']} does more than ask"
+            assert all(ast.literal_eval(call.args[1]) is ... for call in asked), cell["id"]
+            assert cell["outputs"] == []
+
+
+@chapters
+def test_every_prediction_is_answered_once_and_later(path):
+    order = [
+        (call.func.id, call.args[0].value)
+        for cell in cells(path)
+        if cell["cell_type"] == "code"
+        for call in calls_of(source(cell), ("predict", "answer"))
+    ]
+    asked = [id for name, id in order if name == "predict"]
+    assert len(asked) == len(set(asked))
+    for id in asked:
+        answers = [at for at, one in enumerate(order) if one == ("answer", id)]
+        assert len(answers) == 1, id
+        assert order.index(("predict", id)) < answers[0], id
+    assert {id for name, id in order if name == "answer"} == set(asked)
+
+
+@chapters
+def test_a_prediction_is_named_as_the_exercises_of_its_chapter_are(path):
+    prefixes = {e.name.partition(".")[0] for e in all_exercises() if path.name in e.solution}
+    for cell in cells(path):
+        for call in calls(cell, "predict"):
+            id = call.args[0].value
+            assert ID.fullmatch(id) and id.partition(".")[0] in prefixes, id
+
+
+@chapters
+def test_a_figure_shows_a_prediction_that_the_page_asks_for(path):
+    code = "\n".join(source(c) for c in cells(path) if c["cell_type"] == "code")
+    asked = set(re.findall(r'^predict\(\s*"([\w.]+)"', code, re.M))
+    assert set(re.findall(r'guess(?:_at)?="([\w.]+)"', code)) <= asked
