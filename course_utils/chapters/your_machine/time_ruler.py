@@ -43,7 +43,7 @@ def draw_ruler(
     for place, (value, name, _) in enumerate(up, 1):
         _lead_to_guess(axes, value, place, (guesses or {}).get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 64)
 
 
 def _scale(axes: "Axes") -> None:
