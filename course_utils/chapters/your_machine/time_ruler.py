@@ -9,6 +9,7 @@ from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live
 from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def draw_ruler(
     for place, (value, name, _) in enumerate(up, 1):
         _lead_to_guess(axes, value, place, (guesses or {}).get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 64)
+    return style.render(figure, title, 64, live=False)
 
 
 def _scale(axes: "Axes") -> None:
@@ -60,8 +61,10 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
     """A stem from the scale to each time; the longest time stands next to the scale."""
     for place, (value, name, kind) in enumerate(marks, 1):
         y, colour = side * place, style.COLOURS[kind]
-        axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
-        axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        stem = axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
+        mark = axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        if kind == "live":
+            mark_live(*stem, *mark)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
         axes.annotate(
@@ -79,6 +82,7 @@ def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:
     guess = made.of(question)
     ends = [end for end in guess.ends("seconds") if LOW <= end <= HIGH] if guess else []
     if ends:
-        axes.plot([value, *ends], [y] * (1 + len(ends)), color=GUESSED, linestyle=":", zorder=1)
+        xs, ys = [value, *ends], [y] * (1 + len(ends))
+        mark_live(*axes.plot(xs, ys, color=GUESSED, linestyle=":", zorder=1))
         axes.plot(ends, [y] * len(ends), color=GUESSED, linestyle="", marker="|", markersize=13,
                   markeredgewidth=2.5, zorder=5)  # fmt: skip
