@@ -41,10 +41,12 @@ def draw_ruler(
     _scale(axes)
     _marks(axes, up, 1)
     _marks(axes, down, -1)
+    asked = guesses or {}
     for place, (value, name, _) in enumerate(up, 1):
-        _lead_to_guess(axes, value, place, (guesses or {}).get(name, ""))
+        _lead_to_guess(axes, value, place, asked.get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 64, live=False)
+    colours = 64 if any(map(made.of, asked.values())) else 32  # fewer would lose the guesses'
+    return style.render(figure, title, colours, live=False)
 
 
 def _scale(axes: "Axes") -> None:
