@@ -12,6 +12,7 @@ from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
 from course_utils.figures import style
 from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,10 +150,13 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
 
 
 @style.styled
-def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) -> style.Picture:
+def draw_parts(
+    title: str, roof: Roof, works: Mapping[str, Work], times: Times, guess: str = ""
+) -> style.Picture:
     """T_mem, T_math and latency of each operator as shares of its measured time, which is 1.
 
     A bar that ends at 1 predicted its time by the sum; a tick stands where the maximum form ends.
+    `guess` is the id of a question whose answers are operators: those chosen get a mark.
     """
     live = Series.of(times)
     names = list(live.values)
@@ -165,6 +169,7 @@ def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) 
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
+    draw_guess(axes, guess, "", rows=names)
     _legend(axes)
     style.say_origins(figure, [live.provenance])
     return style.render(figure, title, 32, live=True)
