@@ -14,6 +14,7 @@ from tests.support.prose.numbers import Number, numbers
 from tests.support.prose.page import Page, Passage
 
 NEAR_BARE = {0.0, 1.0}
+ROUND = {*map(float, range(10, 17)), 24.0, 25.0, 32.0, 48.0, 64.0, 96.0, 1.5, 2.5, 0.25, 0.15}
 FOUND, LIVE, NOTHING, UNSAID = "found", "live", "nothing", "unsaid"
 
 
@@ -42,7 +43,9 @@ class Checker:
         self.coded = {i: list(evidence.of_code(c, page)) for i, c in page.cells.items()}
         self.shown = {i: list(self._shown(i)) for i in page.cells}
         self.said = {i: list(evidence.of_sentences(c)) for i, c in page.cells.items()}
-        self.formulas = formulas.plain("\n".join(c.source for c in page.cells.values()))
+        self.written = formulas.plain("\n".join(c.source for c in page.cells.values()))
+        bare = (cell.without_sentences(cell.source) for cell in page.cells.values())
+        self.formulas = formulas.plain("\n".join(bare))
         self.course = list(_of_course(page.name))
 
     def _shown(self, index: int) -> Iterator[Source]:
@@ -76,10 +79,15 @@ class Checker:
         solid = [source for source in behind if not source.live]
         if solid:
             return Verdict(number, passage, FOUND, solid[0])
-        spoken = any(_counts(number, source) for source in sources)
-        if number.word and (passage.whole or not spoken):
+        if number.word and (passage.whole or not self._speaks(number, sources, passage)):
             return Verdict(number, passage, UNSAID)
         return Verdict(number, passage, LIVE if behind else NOTHING, next(iter(behind), None))
+
+    def _speaks(self, number: Number, sources: list[Source], passage: Passage) -> bool:
+        """Whether what stands beside the passage counts the same things, and never so many."""
+        near = [source for source in sources if source.cell in passage.near]
+        known = any(number.counted in source.labels for source in near)
+        return known and not any(agrees(number, source) for source in near)
 
     def nearest(self, verdict: Verdict, most: int = 3) -> list[Source]:
         """What the evidence beside a number holds that is most like it."""
@@ -93,7 +101,7 @@ class Checker:
         """Whether the formula or the piece of code that it belongs to stands in the page's code."""
         if any(piece in self.formulas for piece in formulas.pieces(number, passage.text)):
             return True
-        repeated = self.formulas.count(formulas.plain(passage.text)) > 1
+        repeated = self.written.count(formulas.plain(passage.text)) > 1
         return passage.kind == "title" and repeated
 
     def _sources(self, number: Number, passage: Passage) -> list[Source]:
@@ -133,23 +141,26 @@ def _bound(number: Number, source: Source, passage: Passage) -> bool:
     if number.rare or (number.kind is not None and number.kind == source.kind):
         return True
     near = source.cell in (-1, *passage.near)
+    in_formula = formulas.formula(number, passage.text) is not None
     exact = source.kind is None and isclose(source.value, number.value)
-    if exact and (number.scaled or (near and number.kind == "share")):
+    if exact and number.value and (number.scaled or (near and number.kind == "share")):
         return True
-    if near and number.kind is None and number.mantissa in NEAR_BARE:
+    if near and number.kind is None and _usual_or_odd(number.mantissa) and not in_formula:
         return True
     return (near or passage.whole or source.rounds) and bool(number.labels & source.labels)
+
+
+def _usual_or_odd(mantissa: float) -> bool:
+    """Whether the same number in the next cell needs no word: 0 and 1 stand for themselves, and
+    of two digits one that isn't round, such as 0.98 or 53, is rarely there by chance."""
+    digits = f"{mantissa:g}".replace(".", "").strip("0")
+    return mantissa in NEAR_BARE or (len(digits) == 2 and mantissa not in ROUND)
 
 
 def _distance(number: Number, source: Source) -> float:
     """How many times one is the other, as a logarithm."""
     pair = abs(number.value), abs(source.value)
     return abs(log(pair[0] / pair[1])) if all(pair) else 99.0
-
-
-def _counts(number: Number, source: Source) -> bool:
-    """Whether the evidence counts the same things."""
-    return bool(number.counted) and number.counted == source.counted and not source.live
 
 
 def _of_course(name: str) -> Iterator[Source]:

@@ -14,6 +14,7 @@ from tests.support.prose import code, units
 from tests.support.prose.numbers import numbers, stem
 from tests.support.prose.page import Cell, Page
 
+PLAIN = "plain"
 _CITED = re.compile(r"\bpublished\(\s*\"(\w+)\"")
 _RECORDED = re.compile(r"\brecorded\(\s*\"(\w+)\"")
 
@@ -69,10 +70,7 @@ def of_text(text: str, where: str, cell: int) -> Iterator[Source]:
 
 def of_output(cell: Cell) -> Iterator[Source]:
     """What the cell computed and printed; the sentences of its own code don't count."""
-    printed = cell.printed
-    said = [text for text, _ in (*cell.sentences(), *cell.titles())]
-    for words in sorted(said, key=len, reverse=True):
-        printed = printed.replace(words, " ")
+    printed = cell.without_sentences(cell.printed)
     where = f"the output of [{cell.index}]"
     yield from of_text(printed, where, cell.index)
     for rows in cell.tables:
@@ -135,7 +133,7 @@ def _of_row(row: dict[str, Any], where: str, cell: int) -> Iterator[Source]:
         elif isinstance(value, dict):
             yield from _of_row({f"{key} {name}": one for key, one in value.items()}, where, cell)
         elif isinstance(value, (int, float)):
-            yield Source(value * factor, kind, where, cell, its, factor)
+            yield Source(value * factor, kind or PLAIN, where, cell, its, factor)
 
 
 @cache

@@ -9,7 +9,7 @@ _TERM = r"[A-Za-zα-ωΑ-Ω_][\w]*"
 _BEFORE = re.compile(rf"({_TERM}\)? ?[·*/+−-] ?\(?)$")
 _SUM = re.compile(r"\d[\d,]*[²³]?(?:\.\d+)?(?: ?[·*/×] ?\d[\d,]*(?:\.\d+)?[²³]?)+")
 _ROW = re.compile(r"\d[\d.]*(?:, \d[\d.]*){2,}(?! ?[\d,])")
-_SPAN = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+_SPAN = re.compile(r"(?<!`)`[^`\n]*[A-Za-z=+*][^`\n]*`(?!`)")
 _AFTER = re.compile(rf"^( ?[·*/+−-]? ?\(? ?{_TERM})(?<! [a-z])")
 
 
@@ -19,11 +19,12 @@ def pieces(number: Number, text: str) -> list[str]:
     Its formula (`2*(n`, the letter next to it and the sign between), its product of plain numbers,
     its list of three or more, the `piece of code` that it stands in.
     """
-    found = [_formula(number, text), *(_around(number, text, runs) for runs in (_SUM, _ROW, _SPAN))]
+    found = [formula(number, text), *(_around(number, text, runs) for runs in (_SUM, _ROW, _SPAN))]
     return [plain(one) for one in found if one]
 
 
-def _formula(number: Number, text: str) -> str | None:
+def formula(number: Number, text: str) -> str | None:
+    """The number with the letter next to it and the sign between, or None outside formulas."""
     end = number.start + len(number.text.split()[0])
     before, after = _BEFORE.search(text[: number.start]), _AFTER.search(text[end:])
     joined = after is not None and re.match(r" ?[·*/+−-]|\(?\w|\(", after[1])
@@ -43,6 +44,6 @@ def _around(number: Number, text: str, runs: re.Pattern[str]) -> str | None:
 
 
 def plain(text: str) -> str:
-    """Without blanks, signs as code has them."""
+    """Without blanks, in small letters, signs as code has them."""
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text)
-    return re.sub(r"\s", "", text.translate(_SIGNS))
+    return re.sub(r"\s", "", text.translate(_SIGNS)).lower()

@@ -1,6 +1,6 @@
 """Whether a number of the prose is the one that a source holds, rounded as people round."""
 
-from tests.support.prose.evidence import Source
+from tests.support.prose.evidence import PLAIN, Source
 from tests.support.prose.numbers import Number
 
 _NEAR = 1e-9
@@ -46,6 +46,8 @@ def _as_written(number: Number, source: Source) -> list[float]:
         return [based, source.written] if number.mantissa >= _PLAIN_PERCENT else [based]
     if source.kind is None:
         return [based, source.written]
+    if source.kind == PLAIN:
+        return [based, source.value] if number.kind in (None, "ratio", "share") else []
     if number.kind == source.kind or (number.kind is None and source.kind == "ratio"):
         return [based]
     if number.kind is None:

@@ -11,6 +11,8 @@ _NAMES = [
     re.compile(r"\[\d+\]\([^)\s]*\)|\]\([^)\s]*\)"),
     re.compile(r"\]\[[^\]]*\]|https?://\S+"),
     re.compile(r"^#+ \d+(?:\.| ·)?", re.M),
+    re.compile(r"(?<![\w-])(?:rank|device|node|GPU) \d+\b(?![,.]\d)", re.I),
+    re.compile(r"#[\da-f]{6}\b"),
     re.compile(r"`\d[ \d]+`"),
     re.compile(r"\bhint\(\"[^)]*\)|0x[\d.a-f]+p?\d*"),
     re.compile(rf"\b(?:{_NAMED}) \[?\(?\d[\d.]*(?:(?:,| and| to|–) ?\d+\b)*(?:\)|x\d+)?", re.I),

@@ -20,6 +20,7 @@ NUMBER = re.compile(
     rf"|\b(?P<word>{'|'.join(WORDS)})\b",
     re.IGNORECASE,
 )
+_LARGEST_BASE = 10
 _ABOUT = re.compile(r"(?:≈|~|\b(?:about|some|nearly|almost|roughly|around))\s*(?:a |an )?$", re.I)
 _LIST = re.compile(r",? ?(?:and|or|to|–|against)? ?(?:≈ )?", re.I)
 _LABEL = re.compile(r"[A-Za-z][A-Za-z_]{2,}")
@@ -126,7 +127,7 @@ def _written(found: re.Match[str]) -> tuple[float, float]:
     exponent = int((found["e"] or "e0")[1:].replace("−", "-"))
     decimals = len(digits.partition(".")[2])
     value, step = float(digits) * 10.0**exponent, 10.0 ** (exponent - decimals)
-    if found["power"] and value in (2, 10):
+    if found["power"] and value <= _LARGEST_BASE:
         power = re.sub(r"[\^*()]", "", found["power"]).replace("−", "-").translate(_RAISED)
         return value ** int(power), 0.0
     return value, step

@@ -11,7 +11,9 @@ from typing import Any
 
 from tests.support.prose import code
 
-SENTENCES = {"claim": 1, "refuses": 1}
+SENTENCES = {"claim": 1, "follows": 1, "refuses": 1}
+FILLED = " … "
+_SHORT = 5
 _OPEN = ("Exercises", "Remember")
 _TITLE = re.compile(r"[A-Za-z].*\s.*[a-z]", re.S)
 
@@ -25,6 +27,14 @@ class Cell:
     tree: ast.Module
     printed: str
     tables: tuple[tuple[tuple[str, ...], ...], ...]
+
+    def without_sentences(self, text: str) -> str:
+        """A text without what its claims and titles say, which is no evidence of itself."""
+        said = [said for said, _ in (*self.sentences(), *self.titles())]
+        pieces = {piece for words in said for piece in words.split(FILLED) if len(piece) > _SHORT}
+        for words in sorted(pieces, key=len, reverse=True):
+            text = text.replace(words, " ")
+        return text
 
     def sentences(self) -> Iterator[tuple[str, ast.Call]]:
         """What its claims say, with the call that each stands in."""
@@ -81,7 +91,7 @@ def literal(node: ast.expr) -> str:
     """The words of a string in code; what an f-string fills in is left blank."""
     if isinstance(node, ast.JoinedStr):
         return "".join(literal(part) for part in node.values)
-    return str(node.value) if isinstance(node, ast.Constant) else " … "
+    return str(node.value) if isinstance(node, ast.Constant) else FILLED
 
 
 def read(path: Path) -> Page:
