@@ -47,7 +47,7 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
         return ""
     if id in _found:
         return verdict(made, _found[id]) + " (It came after the answer, so it doesn't count.)"
-    return f"Your prediction: {made}."
+    return f"Kept: {made}."
 
 
 def answer(id: str, found: Any) -> None:

@@ -121,7 +121,7 @@ def test_an_id_is_chapter_and_what():
 def test_the_box_takes_what_is_typed_and_says_what_became_of_it(kept, capsys):
     box = Box(lambda typed: predictions.take("async.launch", typed, "ms", ()), "ms", ())
     box.field.value = "2.7"
-    assert box.said == "Your prediction: 2.7 ms."
+    assert box.said == "Kept: 2.7 ms."
     answer("async.launch", 0.0027)
     assert said(capsys).endswith("you foresaw it.")
     box.field.value = "<b>3"
@@ -132,7 +132,7 @@ def test_the_box_of_names_takes_one_or_several():
     among = ["naive", "tree", "ring"]
     box = Box(lambda chosen: predictions.take("a.b", chosen, "", among), "", among)
     box.field.value = ("tree", "ring")
-    assert box.said == "Your prediction: tree, ring."
+    assert box.said == "Kept: tree, ring."
     box.field.value = ()
     assert guesses.of("a.b") is None
 

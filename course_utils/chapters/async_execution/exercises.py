@@ -137,7 +137,8 @@ def _judge_schedule(host: Host, n: int, copy_seconds: float, compute_seconds: fl
         raise Wrong(f"{case}computed chunks {done}, want 0 to {n - 1} in order")
     if len({a.buffer for a in host.accesses}) > 2:
         raise Wrong(f"{case}used {len({a.buffer for a in host.accesses})} buffers, want 2")
-    picture = draw(spans(host.accesses), "Your schedule, in virtual time", ["copy", "compute"])
+    picture = draw(spans(host.accesses), "Your schedule, in virtual time", ["copy", "compute"],
+                   exact=True)  # fmt: skip
     collision = race(host.accesses)
     if collision:
         raise Wrong(f"{case}{collision}", picture)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ def draw_ruler(
     _marks(axes, up, 1)
     _marks(axes, down, -1)
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 32, live=False)
 
 
 def _scale(axes: "Axes") -> None:
@@ -54,8 +55,10 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
     """A stem from the scale to each time; the longest time stands next to the scale."""
     for place, (value, name, kind) in enumerate(marks, 1):
         y, colour = side * place, style.COLOURS[kind]
-        axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
-        axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        stem = axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
+        mark = axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        if kind == "live":
+            mark_live(*stem, *mark)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
         axes.annotate(
