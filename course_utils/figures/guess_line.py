@@ -47,13 +47,15 @@ def draw_guess(
 
 
 def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> None:
-    """Words and an arrow at that end of the axis, inside the panel."""
-    end = 1 if is_above else 0
+    """Words and an arrow at that end of the axis, above the panel or inside, where bars aren't."""
     arrow = ("→" if is_above else "←") if on_x else ("↑" if is_above else "↓")
-    place = (end, 0.5) if on_x else (0.5, end)
-    how = {"ha": "right" if on_x and is_above else "left"}
-    how["va"] = "top" if not on_x and is_above else "bottom"
-    _write(axes, f"{words} {arrow}", place, ("axes fraction", "axes fraction"), **how)
+    if on_x:
+        how = {"ha": "right", "va": "bottom"}
+        _write(axes, f"{words} {arrow}", (1, 1), ("axes fraction", "axes fraction"), **how)
+    else:
+        how = {"ha": "left", "va": "top" if is_above else "bottom"}
+        place = (0.5, 1 if is_above else 0)
+        _write(axes, f"{words} {arrow}", place, ("axes fraction", "axes fraction"), **how)
 
 
 def _write(
