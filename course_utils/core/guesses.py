@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -97,7 +97,8 @@ def _is_empty(wanted: Any) -> bool:
 
 
 def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    names = list(wanted) if several else [wanted]
     known = {name.casefold(): name for name in among}
     unknown = [name for name in names if str(name).casefold() not in known]
     if unknown:

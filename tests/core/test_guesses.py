@@ -57,6 +57,8 @@ def test_names_are_chosen_in_any_case_and_others_are_listed():
         guesses.make("a.b", "star", "", ("naive", "ring"))
     with pytest.raises(GuessError, match="3 isn't among"):
         guesses.make("a.b", [3], "", ("naive", "ring"))
+    with pytest.raises(GuessError, match="3 isn't among"):
+        guesses.make("a.b", 3, "", ("naive", "ring"))
 
 
 def test_a_guess_is_converted_where_the_axis_is_in_seconds_bytes_or_shares():

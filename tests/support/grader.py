@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-TIMES = 3  # an answer counts as rejected if it is so each time
+TIMES = 1  # an answer counts as rejected if it is so each time
 LIMIT_SECONDS = 2.0  # for one time
 READY_SECONDS = 120  # for imports, and what an exercise prepares
 PRELOADED = ["torch", "course_utils.core.gpus", "course_utils.lesson.exercises"]
