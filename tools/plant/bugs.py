@@ -48,7 +48,8 @@ def plant_bug(root: Path, bug: dict[str, str]) -> None:
         return
     page = Page(path)
     for cell in page.code:
-        if bug["function"] in _functions(tree(cell)):
+        named = bug["function"] in _functions(tree(cell))
+        if named or (not bug["function"] and bug["find"] in source(cell)):
             set_source(cell, _changed(source(cell), tree(cell), bug))
             page.save()
             return
