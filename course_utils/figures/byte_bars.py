@@ -5,6 +5,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from course_utils.figures import style
+from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,12 +26,13 @@ MIB = 2**20
 
 @style.styled
 def stacked_bytes(
-    title: str, cases: Mapping[str, Mapping[str, int]], origin: str = ""
+    title: str, cases: Mapping[str, Mapping[str, int]], origin: str = "", guess: str = ""
 ) -> style.Picture:
     """A bar for each case, its bytes by kind side by side in the kinds' colours, total at its end.
 
     `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis
-    is in MiB (2**20 bytes), in GiB from 2,048 MiB on. `origin` says where the numbers are from.
+    is in MiB (2**20 bytes), in GiB from 2,048 MiB on. `origin` says where the numbers are from,
+    and `guess` is the id of a question whose answer is a total: the reader's is a dashed line.
     Raises: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
     """
     from matplotlib.patches import Patch
@@ -52,6 +54,7 @@ def stacked_bytes(
     figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
     if origin:
         axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
+    draw_guess(axes, guess, "bytes", scale)
     return style.render(figure, title, live=False)
 
 
