@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides progress test testgpu oldest doctor record kit new style normalise lock clean
+.PHONY: help setup lab demo slides progress test testgpu oldest plant doctor record kit new style normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
@@ -32,6 +32,9 @@ testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs
 
 oldest: setup  ## every chapter on the oldest torch promised, in .venv-oldest, 5.6 GB (CHAPTER=09: one)
 	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.oldest $(ARGS)
+
+plant: setup  ## plant errors in a copy of the course, say which a test sees (ARGS="--kind prose", CHAPTER=06)
+	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.plant $(ARGS)
 
 doctor: setup  ## what works on this machine, and what to do about the rest
 	@$(PYTHON_HERE) -m course_utils doctor

@@ -24,6 +24,12 @@ EVERYTHING = re.compile(
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
     "tests/pages/test_answers.py",
+    "tests/pages/test_claims.py",
+    "tests/pages/test_comparisons.py",
+    "tests/pages/test_figures.py",
+    "tests/pages/test_mutants.py",
+    "tests/pages/test_predictions.py",
+    "tests/pages/test_prose.py",
     "tests/lesson/test_progress.py",
     "tests/pages/conditions/test_conditions.py",
 )

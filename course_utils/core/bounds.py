@@ -68,6 +68,8 @@ class Bounded:
         return text if self.margin is None else f"{text}, margin {mark}{self.margin:.3g}"
 
     def _write(self, value: float) -> str:
+        if self.is_exact:
+            return f"{value:,.4f}".rstrip("0").rstrip(".") if 1 <= value < 1e6 else f"{value:.4g}"
         return (format_seconds(value) if self.in_seconds else format_ratio(value))[2:]
 
 

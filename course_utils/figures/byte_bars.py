@@ -52,7 +52,7 @@ def stacked_bytes(
     figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
     if origin:
         axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
-    return style.render(figure, title)
+    return style.render(figure, title, live=False)
 
 
 def _bar(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live, mark_local
 from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ def compare_bars(
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     for axes, one in zip(panels[:, 0], shown, strict=True):
         _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
+        if one.kind == "live":
+            mark_live(axes)
     place = next((at for at, one in enumerate(shown) if one.kind == "live"), 0)
     own = shown[place].unit or unit
     scale, _ = style.axis_unit(_largest(shown[place], line), own)
     draw_guess(panels[place, 0], guess, own, scale, list(shown[place].values))
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 48, live=False)
 
 
 @style.styled
@@ -66,16 +69,20 @@ def compare_lines(
     squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
     `steps` a value holds until the next. Predictions and exact values come as
     `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
-    words at places on the x axis, such as the sizes of caches. `guess` and `guess_at` are ids of
-    questions whose answers are a height and a place on the x axis: the reader's predictions, if
-    there are any, are dashed lines.
+    words at places on the x axis, such as the sizes of caches; beside live lines, this machine's.
+    A prediction beside live lines is taken for one that was made from them. `guess` and `guess_at`
+    are ids of questions whose answers are a height and a place on the x axis: what the reader
+    guessed, if anything, is a dashed line.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
     shown = [(label, Series.of(values)) for label, values in lines if values]
+    some_live = any(one.kind == "live" for _, one in shown)
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
+        if one.kind == "live" or (some_live and one.kind == "predicted"):
+            mark_live(axes.lines[-1])
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -87,12 +94,11 @@ def compare_lines(
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
     for x, words in (marks or {}).items():
-        axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
-        axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+        _mark(axes, x, words, some_live)
     draw_guess(axes, guess, y_label, along="y")
     draw_guess(axes, guess_at, x_label)
     style.say_origins(figure, sorted(one.provenance for _, one in shown))
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 48, live=False)
 
 
 @style.styled
@@ -109,9 +115,9 @@ def draw_bands(
     for place, (label, band) in enumerate(bands.items()):
         colour, x = style.OTHER_KINDS[place], list(band)
         lows, highs = zip(*band.values(), strict=True)
-        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0)
+        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0, label=label)
         for edge in (lows, highs):
-            axes.plot(x, edge, color=colour, linewidth=1.5)
+            axes.plot(x, edge, color=colour, linewidth=1.5, label=label)
         style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -120,7 +126,7 @@ def draw_bands(
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     style.say_origins(figure, [note])
-    return style.render(figure, title)
+    return style.render(figure, title, live=False)
 
 
 @style.styled
@@ -138,7 +144,7 @@ def number_lines(
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-    return style.render(figure, title, 48)
+    return style.render(figure, title, 48, live=False)
 
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:
@@ -176,6 +182,15 @@ def _line(
         drawstyle="steps-post" if steps else "default",
     )  # fmt: skip
     return x[-1], y[-1], label, colour
+
+
+def _mark(axes: "Axes", x: float, words: str, local: bool) -> None:
+    line = axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
+    word = axes.annotate(
+        words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
+    )  # fmt: skip
+    if local:
+        mark_local(line, word)
 
 
 def _make_log(axes: "Axes", name: str, base: int) -> None:

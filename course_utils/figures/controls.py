@@ -1,6 +1,5 @@
 """A widget as its controls and its drawing: sliders over a picture that is redrawn as they move."""
 
-import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,14 +31,12 @@ class Controls(widgets.VBox):
 
     def _redraw(self, _change: Any = None) -> None:
         values = {name: control.value for name, control in self._controls.items()}
-        picture, self._reading.value = self._draw(**values)
-        self._picture.value = picture.png
+        self._shown, self._reading.value = self._draw(**values)
+        self._picture.value = self._shown.png
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle = super()._repr_mimebundle_(**kwargs)
-        bundle["image/png"] = base64.b64encode(self._picture.value).decode()
-        bundle["text/plain"] = f"[widget] {self._alt}"
-        return bundle
+        return bundle | self._shown.bundle(f"[widget] {self._alt}")
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:

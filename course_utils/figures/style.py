@@ -1,9 +1,13 @@
 """How the course's figures look, and a figure as something that a notebook keeps."""
 
+import base64
 import io
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from course_utils.figures.drawn.figure import describe
+from course_utils.figures.drawn.stamp import stamp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,16 +62,22 @@ def styled(drawing: Callable[P, T]) -> Callable[P, T]:
 
 
 class Picture:
-    """A PNG that shows itself in a notebook, with its message as text for those who can't see."""
+    """A PNG that shows itself in a notebook, with what it draws as text for those who can't see."""
 
-    def __init__(self, png: bytes, alt: str) -> None:
-        self.png, self.alt = png, alt
+    def __init__(self, png: bytes, alt: str, drawn: str = "") -> None:
+        self.png, self.alt, self.drawn = png, alt, drawn
+
+    def bundle(self, first: str) -> dict[str, str]:
+        """What a notebook keeps: the text, beginning with the line `first`, and its own PNG."""
+        text = f"{first}\n{self.drawn}".rstrip()
+        png = base64.b64encode(stamp(self.png, text)).decode()
+        return {"image/png": png, "text/plain": text}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"image/png": self.png, "text/plain": repr(self)}
+        return self.bundle(f"[figure] {self.alt}")
 
     def __repr__(self) -> str:
-        return f"[figure] {self.alt}"
+        return f"[figure] {self.alt}\n{self.drawn}".rstrip()
 
 
 def new_figure(title: str, height_inches: float) -> "Figure":
@@ -103,14 +113,18 @@ def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> Non
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
 
 
-def render(figure: "Figure", alt: str, colours: int = 96) -> Picture:
-    """The figure as a Picture, in few colours so that a notebook stays small."""
+def render(figure: "Figure", alt: str, colours: int = 96, *, live: bool) -> Picture:
+    """The figure as a Picture, in few colours so that a notebook stays small.
+
+    `live` says whether what it draws varies from run to run; where only a part does, that part is
+    marked (`drawn.figure.mark_live`, `mark_local`), and the rest is not live.
+    """
     from PIL import Image
 
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI)
     Image.open(raw).convert("RGB").quantize(colours).save(small, format="png", optimize=True)
-    return Picture(small.getvalue(), alt)
+    return Picture(small.getvalue(), alt, describe(figure, alt, live))
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_local
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,14 @@ class Spans(list[Span]):
 
 
 @style.styled
-def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -> style.Picture:
+def draw(
+    spans: Iterable[Span], title: str, rows: Iterable[str] | None = None, *, exact: bool = False
+) -> style.Picture:
     """Draws each span as a bar, on a line for each row; time begins at 0 with the first span.
 
     Lines stand in the order of `rows`, else of their first spans. Colours tell labels apart; a
-    note is written where it fits. Raises: ValueError for no spans.
+    note is written where it fits. `exact` spans were computed or published, not measured here.
+    Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)
     if not spans:
@@ -76,11 +80,14 @@ def draw(spans: Iterable[Span], title: str, rows: Iterable[str] | None = None) -
     for s in spans:
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):
             middle = ((s.start + s.end) / 2 - start) / scale
-            axes.text(middle, names.index(s.row), s.note, ha="center", va="center", fontsize=10)
+            y = names.index(s.row)
+            note = axes.text(middle, y, s.note, ha="center", va="center", fontsize=10)
+            if not exact:
+                mark_local(note)  # it fits in one run and not in another
     style.name_rows(axes, names)
     axes.set(xlim=(0, (end - start) / scale), xlabel=unit)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,
     )  # fmt: skip
-    return style.render(figure, title)
+    return style.render(figure, title, live=not exact)

@@ -41,7 +41,7 @@ def course_map() -> Picture:
     if kept["predicted"]:
         how = "In a box: predictions near, of those made. "
         say_origins(figure, [textwrap.fill(how + calibration.in_words(kept["predicted"]), 100)])
-    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)))
+    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), live=False)
 
 
 def chapter_list() -> "Markdown":

@@ -14,6 +14,9 @@ LOOSE = tomllib.loads(Path(__file__).with_name("loose_claims.toml").read_text(en
 WIDEST = 2  # a larger margin wants a reason
 OF_OTHERS = ("published", "recorded", "by the sheet", "by its sheet")
 chapters = pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+written = pytest.mark.parametrize(
+    "path", [p for p in CHAPTERS if "✎" not in p.read_text(encoding="utf-8")], ids=lambda p: p.stem
+)  # a skeleton's claims hold on any machine
 
 
 @chapters
@@ -49,7 +52,7 @@ def hides_a_bound(condition):
     return False
 
 
-@chapters
+@written
 def test_a_claim_that_could_be_more_than_twice_as_tight_says_why_it_is_not(path):
     listed = LOOSE.get(path.stem[:2], {})
     for one in claims_of(path):

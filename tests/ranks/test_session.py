@@ -184,6 +184,7 @@ def test_a_failure_that_is_wanted_is_printed(kernel):
     found = kernel.cell("1 / 0", "2 --fails")
     assert found.text.startswith("✗ ranks 0 and 1, line 2: ZeroDivisionError") and not found.error
     assert "meant to fail" in kernel.cell("1", "2 --fails").error
+    assert "ZeroDivisionError" in kernel.run("print(ranks.failures()[-1])").text
 
 
 def test_two_notebooks_do_not_meet(kernel):

@@ -24,6 +24,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from course_utils.chapters.async_execution.host_copies import HostCopies
+
 CONVERSIONS = ("bool", "int", "float", "index", "repr", "format", "array", "contains")
 VALUES_TO_PYTHON = {"item", "tolist", "numpy", "equal", "allclose"}
 VALUES_TO_PYTHON |= {f"__{name}__" for name in CONVERSIONS}
@@ -34,6 +36,7 @@ ASKS_HOW_IT_WENT = {"_linalg_check_errors", "_linalg_eigh", "_linalg_svd"}
 ASKS_HOW_IT_WENT |= {"linalg_eig", "linalg_pinv"}
 MASKS = (torch.bool, torch.uint8)
 NUMBERS = (bool, int, float, complex)
+COPIES = ("cpu", "to('cpu')")
 SHOWN = {"__bool__": "bool() or if", "__repr__": "print", "__format__": "print",
          "_local_scalar_dense": "item"}  # fmt: skip
 SHOWN |= dict.fromkeys(ASKS_HOW_IT_WENT, "linalg asks whether it went well")
@@ -66,7 +69,7 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
     A wait in a function that `fn` calls is listed with that function's line. On a CPU these are
     the places that would wait if every tensor lived on a GPU. A copy to "cpu" counts unless
-    it's `non_blocking=True`; copies from the host are seen only on a GPU.
+    it's `non_blocking=True`; reading it then doesn't. Copies from the host are seen only on a GPU.
     """
     found = _Found()
     with ExitStack() as stack:
@@ -87,12 +90,13 @@ class _Found:
 
     `inside` is true while a call that waits runs: the calls that it makes itself aren't noted.
     `hushed` is true while a call runs that a GPU carries out by other operators than a CPU: those
-    that the CPU uses say nothing about it.
+    that the CPU uses say nothing about it, as while one reads `copies` on the host.
     """
 
     def __init__(self) -> None:
         self.blockers: list[Blocker] = []
         self.inside = self.hushed = False
+        self.copies = HostCopies()
 
     def add(self, what: str) -> None:
         frame = _caller()
@@ -127,12 +131,17 @@ class _Functions(_Watcher, TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        before, self.found.hushed = self.found.hushed, _waits_on_a_cpu_only(func, args, kwargs)
+        name, what = getattr(func, "__name__", ""), _blocking_function(func, args, kwargs)
+        copied = self.found.copies.are_all(args)
+        hushed = copied or _waits_on_a_cpu_only(func, args, kwargs)
+        before, self.found.hushed = self.found.hushed, hushed
         try:
-            with self.found.call(_blocking_function(func, args, kwargs)):
-                return func(*args, **kwargs)
+            with self.found.call(None if copied else what):
+                result = func(*args, **kwargs)
         finally:
             self.found.hushed = before
+        to_host = what in COPIES
+        return self.found.copies.after(name, result, to_host) if copied or to_host else result
 
 
 class _Operators(_Watcher, TorchDispatchMode):

@@ -1,7 +1,6 @@
 """Checkers for chapter 2, "Async execution"."""
 
 import copy
-import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from course_utils.chapters.async_execution.streams import (
     spans,
 )
 from course_utils.figures.timeline import draw
+from course_utils.lesson.answers import as_list, as_number, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
 
 
@@ -35,14 +35,17 @@ def check_speedup(speedup: Callable[[float, float, float, int], float]) -> str:
         n = random.choice([1, 2, 10, 1000])
         queued = max(span.end for span in queue_spans(launch, run, back, n))
         want = n * (launch + run + back) / queued
-        got = float(speedup(launch, run, back, n))
-        if not math.isclose(got, want, rel_tol=1e-6):
+        got = as_number(speedup(launch, run, back, n))
+        if not close(got, want):
             times = (
                 f"t1={launch * 1e6:.3g} µs, t2={run * 1e6:.3g} µs, t3={back * 1e6:.3g} µs, N={n}"
             )
             bound = "launch" if launch > run else "device"
             raise Wrong(f"for {times} ({bound}-bound) you say {got:.3f}, want {want:.3f}")
     return "50 random queues, launch-bound and device-bound, from 1 to 1000 pieces of work"
+
+
+Batches = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 def slow_train(model: Any, batches: list[Any], log: Callable[[list[float]], None]) -> None:
@@ -74,39 +77,72 @@ def slow_train(model: Any, batches: list[Any], log: Callable[[list[float]], None
 )
 def check_hidden_waits(quick_train: Callable[..., None]) -> str:
     """Same log and same weights as `slow_train`, on a random model, with one wait in all."""
-    steps, width = random.randint(3, 6), random.randint(3, 9)
-    model = torch.nn.Linear(width, 2)
-    batches = [(3 * torch.randn(8, width), torch.randn(8, 2)) for _ in range(steps)]
+    model, batches = _problem()
     wanted_model, wanted_log = _trained(slow_train, model, batches)
     got_model, got_log = _trained(quick_train, model, batches)
     _compare_logs(got_log, wanted_log)
     for got, want in zip(got_model.parameters(), wanted_model.parameters(), strict=True):
         if not torch.allclose(got, want, rtol=1e-4, atol=1e-5):
             raise Wrong("the trained weights differ from those of slow_train")
-    waits = find_blockers(quick_train, copy.deepcopy(model), batches, lambda losses: None)
+    waits = find_blockers(quick_train, *copy.deepcopy((model, batches)), as_list)
     if len(waits) > 1:
         lines = "; ".join(dict.fromkeys(str(wait) for wait in waits))
-        raise Wrong(f"waits {len(waits)} times in {steps} steps, want 1 in all: {lines}")
+        raise Wrong(f"waits {len(waits)} times in {len(batches)} steps, want 1 in all: {lines}")
     return "a random model and random batches: same log, same weights, one wait"
 
 
-def _trained(train: Callable[..., None], model: Any, batches: list[Any]) -> tuple[Any, list[Any]]:
+def _problem() -> tuple[torch.nn.Linear, Batches]:
+    """A model and batches. Some gradients are to be clipped and others not, in any order.
+
+    In the first batch an error is a bit under slow_train's limit of 0.1, and one a bit over it.
+    """
+    steps, width = random.randint(4, 6), random.randint(3, 9)
+    while True:
+        model = torch.nn.Linear(width, 2)
+        sizes = random.sample(
+            [3.0, 0.1, *(random.choice([3.0, 0.1]) for _ in range(2, steps))], steps
+        )
+        batches = [(size * torch.randn(8, width), torch.randn(8, 2)) for size in sizes]
+        x, y = batches[0]
+        with torch.no_grad():
+            y[:2] = model(x[:2]) + torch.tensor([[0.09], [0.12]])
+        norms = _gradient_norms(model, batches)
+        if min(norms) < 0.8 and max(norms) > 1.25:
+            return model, batches
+
+
+def _gradient_norms(model: torch.nn.Linear, batches: Batches) -> list[float]:
+    """What slow_train compares with 1, step by step."""
+    norms: list[float] = []
     mine = copy.deepcopy(model)
-    logged: list[Any] = []
-    train(mine, batches, logged.append)
+    mine.weight.register_post_accumulate_grad_hook(
+        lambda weight: norms.append(float(torch.as_tensor(weight.grad).norm()))
+    )
+    slow_train(mine, batches, lambda losses: None)
+    return norms
+
+
+def _trained(train: Callable[..., None], model: Any, batches: Batches) -> tuple[Any, list[Any]]:
+    """The model that `train` leaves, and what it gave the logger, gone through at once."""
+    mine, logged = copy.deepcopy(model), list[Any]()
+
+    def log(losses: Any) -> None:
+        logged.append(losses if isinstance(losses, torch.Tensor) else as_list(losses))
+
+    train(mine, copy.deepcopy(batches), log)
     return mine, logged
 
 
 def _compare_logs(got: list[Any], want: list[Any]) -> None:
     if len(got) != 1:
         raise Wrong(f"log was called {len(got)} times, want once, with all losses")
-    if not isinstance(got[0], list) or not all(isinstance(loss, float) for loss in got[0]):
+    if any(isinstance(x, torch.Tensor) for x in (got[0], *got[0])):
         raise Wrong("log wants a list of Python floats; a logger can't draw tensors on a device")
-    if len(got[0]) != len(want[0]):
-        raise Wrong(f"{len(got[0])} losses were logged for {len(want[0])} steps")
-    pairs = zip(got[0], want[0], strict=True)
-    for step, (loss, wanted) in enumerate(pairs, start=1):
-        if not math.isclose(loss, wanted, rel_tol=1e-4, abs_tol=1e-5):
+    losses = as_numbers(got[0])
+    if len(losses) != len(want[0]):
+        raise Wrong(f"{len(losses)} losses were logged for {len(want[0])} steps")
+    for step, (loss, wanted) in enumerate(zip(losses, want[0], strict=True), start=1):
+        if not close(loss, wanted, rel_tol=1e-4, abs_tol=1e-5):
             raise Wrong(f"step {step} logged {loss:.5f}, slow_train logs {wanted:.5f}")
 
 
@@ -137,7 +173,11 @@ def _judge_schedule(host: Host, n: int, copy_seconds: float, compute_seconds: fl
         raise Wrong(f"{case}computed chunks {done}, want 0 to {n - 1} in order")
     if len({a.buffer for a in host.accesses}) > 2:
         raise Wrong(f"{case}used {len({a.buffer for a in host.accesses})} buffers, want 2")
-    picture = draw(spans(host.accesses), "Your schedule, in virtual time", ["copy", "compute"])
+
+    def picture() -> Any:
+        shown, rows = spans(host.accesses), ["copy", "compute"]
+        return draw(shown, "Your schedule, in virtual time", rows, exact=True)
+
     collision = race(host.accesses)
     if collision:
         raise Wrong(f"{case}{collision}", picture)

@@ -30,7 +30,7 @@ def draw_holdings(
         axes.set_axis_off()
     for axes, (name, (before, after)) in zip(panels, moves.items(), strict=False):
         _move(axes, name, *(_texts(held, letters) for held in (before, after)))
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str]]) -> None:

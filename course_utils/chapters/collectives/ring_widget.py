@@ -77,7 +77,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
     axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.05, 0.45))
-    return render(figure, f"The ring after {step} steps")
+    return render(figure, f"The ring after {step} steps", live=False)
 
 
 def _sent(n: int, rank: int, step: int) -> int:

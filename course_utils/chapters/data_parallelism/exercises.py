@@ -1,22 +1,27 @@
 """Checkers for chapter 12, "Data parallelism"."""
 
-import copy
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from course_utils.chapters.collectives.exercises import holds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
 from course_utils.chapters.data_parallelism import offers
 from course_utils.chapters.data_parallelism.links import PlayedLink, apart
+from course_utils.chapters.data_parallelism.replica_problems import (
+    Batches,
+    Problem,
+    draw_problem,
+    flat,
+)
+from course_utils.lesson.answers import as_list, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
 
-Batches = list[tuple[Tensor, Tensor]]
-RATE, CLIP, STEPS = 0.1, 1.0, 10
 PLANS = 200
 
 
@@ -43,11 +48,22 @@ def check_average(average: Callable[[list[Tensor], int, PlayedLink], None]) -> s
 
         _play(n, work)
         for rank, gradients in enumerate(given):
+            case = f"shards of {counts}: rank {rank} "
+            _require_count(case, gradients, want)
             for got, wanted in zip(gradients, want, strict=True):
-                if not torch.allclose(got, wanted, atol=1e-5):
-                    error = f"wrong by {100 * apart(got, wanted):.0f}%"
-                    raise Wrong(f"shards of {counts}: rank {rank} has {got.tolist()}, {error}")
+                if not holds(got, wanted, rtol=1e-5, atol=1e-5):
+                    raise Wrong(f"{case}has {_numbers(got)}, want {_numbers(wanted)}")
     return "2, 3 and 4 ranks with random shards, one of them empty"
+
+
+def _require_count(case: str, gradients: list[Any], want: list[Tensor]) -> None:
+    if len(gradients) != len(want):
+        raise Wrong(f"{case}has {len(gradients)} gradients at the end, want {len(want)}")
+
+
+def _numbers(gradient: Any) -> str:
+    """A gradient's numbers in a message, to four digits."""
+    return str(torch.as_tensor(gradient).detach().numpy().round(4).tolist())
 
 
 def plan_sizes(gradients: list[Tensor], limit: int) -> list[int]:
@@ -73,14 +89,11 @@ def plan_sizes(gradients: list[Tensor], limit: int) -> list[int]:
     ),
 )
 def check_buckets(reduce: Callable[[list[Tensor], int, PlayedLink], None]) -> str:
-    """Random shapes of two types and limits: the mean on each rank, and the messages' sizes."""
-    for n, limit in ((2, 64), (3, 200), (2, 10_000), (3, 1)):
-        dtypes = [torch.float32] * 4 + [torch.bfloat16] * 3 + [torch.float32] * 2
-        shapes = [(random.randint(1, 6), random.randint(1, 6)) for _ in dtypes]
-        given = [
-            [n * torch.randint(-8, 9, s).to(d) for s, d in zip(shapes, dtypes, strict=True)]
-            for _ in range(n)
-        ]
+    """Shapes of two types; limits that buckets reach, miss and exceed: means, messages, sizes."""
+    shapes = _shapes()
+    for place, limit in enumerate(_limits(shapes)):
+        n = 2 + place % 2
+        given = [[n * torch.randint(-8, 9, s).to(d) for s, d in shapes] for _ in range(n)]
         want = [(sum(x.float() for x in xs) / n).to(xs[0].dtype) for xs in zip(*given, strict=True)]
         sizes = plan_sizes(given[0], limit)
 
@@ -91,10 +104,27 @@ def check_buckets(reduce: Callable[[list[Tensor], int, PlayedLink], None]) -> st
         for rank, gradients in enumerate(given):
             _require_means(f"{case}rank {rank}, ", gradients, want)
         _require_sizes(case, links[0].sizes, sizes)
-    return "2 and 3 ranks, FP32 and BF16, four limits: means, messages and bytes"
+    return "2 and 3 ranks, FP32 and BF16, seven limits: means, messages and bytes"
+
+
+def _shapes() -> list[tuple[tuple[int, int], torch.dtype]]:
+    """Random ones, first to last; the third has more elements than all the others together."""
+    shapes = [(random.randint(1, 6), random.randint(1, 6)) for _ in range(8)]
+    shapes.insert(2, (2, sum(rows * columns for rows, columns in shapes)))
+    dtypes = [torch.float32] * 4 + [torch.bfloat16] * 3 + [torch.float32] * 2
+    return list(zip(shapes, dtypes, strict=True))
+
+
+def _limits(shapes: list[tuple[tuple[int, int], torch.dtype]]) -> list[int]:
+    """In bytes: what two gradients fill, and one byte less; one run of a type; all; nothing."""
+    a, b, _, _, p, q, r, y, z = (
+        rows * columns * dtype.itemsize for (rows, columns), dtype in shapes
+    )
+    return [y + z, y + z - 1, q + r, a + b, max(y + z, p + q) + r, 100_000, 1]
 
 
 def _require_means(case: str, gradients: list[Tensor], want: list[Tensor]) -> None:
+    _require_count(case, gradients, want)
     for place, (got, wanted) in enumerate(zip(gradients, want, strict=True)):
         if got.shape != wanted.shape or got.dtype != wanted.dtype:
             shown = f"{got.dtype} {list(got.shape)}, want {wanted.dtype} {list(wanted.shape)}"
@@ -125,87 +155,33 @@ def _require_sizes(case: str, got: list[int], want: list[int]) -> None:
 def check_train(train: Callable[[nn.Module, Batches, PlayedLink, float], None]) -> str:
     """Replicas with their own weights, on 2 and 3 ranks: those of one process on each, at the end.
 
-    The problems are drawn so that a rank's own loss falls below the bound in another step than
-    the mean over the ranks does.
+    The problems are drawn so that whoever clips, averages or stops otherwise ends elsewhere.
     """
     for n in (2, 3):
-        models, shards, enough = _problem(n)
-        want = copy.deepcopy(models[0])
-        train_alone(want, _whole(shards), enough)
+        problem = draw_problem(n)
 
-        def work(link: PlayedLink, m: Any = models, s: Any = shards, e: float = enough) -> None:
-            train(m[link.rank], s[link.rank], link, e)
+        def work(link: PlayedLink, problem: Problem = problem) -> None:
+            model, shard = problem.models[link.rank], problem.shards[link.rank]
+            train(model, list(shard), link, problem.enough)
 
+        wanted = problem.ends()
         _play(n, work)
-        _require_replicas(f"{n} ranks: ", models, want)
+        _require_replicas(f"{n} ranks: ", problem.models, wanted)
     return "2 and 3 ranks: the weights of one process with the whole batches, on each"
 
 
-def _require_replicas(case: str, models: list[nn.Module], want: nn.Module) -> None:
-    flat = [_flat(model) for model in (want, *models)]
-    for rank, x in enumerate(flat[2:], 1):
-        if apart(x, flat[1]) > 1e-5:
-            far = f"{100 * apart(x, flat[1]):.0f}% away from rank 0's"
+def _require_replicas(case: str, models: list[nn.Module], wanted: list[Tensor]) -> None:
+    """`wanted` are the weights that are right, those that began with rank 0's first."""
+    found = [flat(model) for model in models]
+    for rank, x in enumerate(found):
+        if not x.isfinite().all():
+            raise Wrong(f"{case}at the end, rank {rank}'s weights are nan or infinite")
+        if not apart(x, found[0]) <= 1e-5:
+            far = f"{100 * apart(x, found[0]):.0f}% away from rank 0's"
             raise Wrong(f"{case}at the end, rank {rank}'s weights are {far}: the replicas differ")
-    if apart(flat[1], flat[0]) > 1e-4:
-        far = f"{100 * apart(flat[1], flat[0]):.1f}% away from those of one process"
+    if not any(apart(found[0], right) <= 1e-4 for right in wanted):
+        far = f"{100 * apart(found[0], wanted[0]):.1f}% away from those of one process"
         raise Wrong(f"{case}the replicas agree, and are {far} with the whole batches")
-
-
-def train_alone(model: nn.Module, batches: Batches, enough: float) -> list[float]:
-    """What the loop means, in one process; the losses until they are `enough`."""
-    losses: list[float] = []
-    for inputs, targets in batches:
-        model.zero_grad()
-        loss = F.mse_loss(model(inputs), targets)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        with torch.no_grad():
-            for p in model.parameters():
-                p.sub_(RATE * torch.as_tensor(p.grad))
-        losses.append(loss.item())
-        if losses[-1] < enough:
-            break
-    return losses
-
-
-def _problem(n: int) -> tuple[list[nn.Module], list[Batches], float]:
-    """Models and batches of each rank, and a bound at which the ranks would stop apart."""
-    while True:
-        models: list[nn.Module] = [nn.Linear(3, 1) for _ in range(n)]
-        truth = 2 * torch.randn(3, 1)
-        inputs = torch.randn(n, STEPS, 4, 3)
-        targets = inputs @ truth + 0.3 * torch.randn(n, STEPS, 4, 1)
-        shards = [list(zip(x, y, strict=True)) for x, y in zip(inputs, targets, strict=True)]
-        losses = train_alone(copy.deepcopy(models[0]), _whole(shards), 0.0)
-        lowest = min(range(STEPS), key=lambda step: losses[step])
-        enough = 1.05 * losses[lowest]
-        stop = next(step for step, loss in enumerate(losses) if loss < enough)
-        if 2 < stop < STEPS - 1 and _stops_apart(models[0], shards, enough, stop):
-            return models, shards, enough
-
-
-def _stops_apart(model: nn.Module, shards: list[Batches], enough: float, stop: int) -> bool:
-    """Whether a rank that looks at its own loss alone would stop before `stop`, and another not."""
-    early = []
-    for shard in shards:
-        one, below = copy.deepcopy(model), False
-        for step in range(stop):
-            below = below or F.mse_loss(one(shard[step][0]), shard[step][1]).item() < enough
-            train_alone(one, [_whole(shards)[step]], 0.0)
-        early.append(below)
-    return any(early) and not all(early)
-
-
-def _whole(shards: list[Batches]) -> Batches:
-    return [
-        (torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts]))
-        for parts in zip(*shards, strict=True)
-    ]
-
-
-def _flat(model: nn.Module) -> Tensor:
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
 def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
@@ -235,24 +211,31 @@ def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
     ),
 )
 def check_plan(plan: Callable[[offers.Offer], Any]) -> str:
-    """Random offers, until each kind of bound has come ten times."""
+    """Random offers, until each kind of bound has come ten times; and each with nothing left."""
     seen, done = Counter[str](), 0
     while done < PLANS or min(seen.values()) < 10 or len(seen) < 4:
         offer = offers.draw_offer()
-        _judge_plan(offer, plan(offer))
+        for one in (offer, _filled(offer)):
+            _judge_plan(one, plan(one))
         seen.update(offers.kinds_of(offer))
         done += 1
     return "random clusters of 8 GPUs: batch, learning rate, and efficiency within 5%"
 
 
+def _filled(offer: offers.Offer) -> offers.Offer:
+    """The same offer where whole samples fill the memory, and whole shards the largest batch."""
+    rest = (offer.memory_bytes - offer.state_bytes) % offer.sample_bytes
+    most = offer.largest_batch - offer.largest_batch % offer.n
+    return replace(offer, memory_bytes=offer.memory_bytes - rest, largest_batch=most)
+
+
 def _judge_plan(offer: offers.Offer, answer: Any) -> None:
-    if not isinstance(answer, tuple | list) or len(answer) != 3:
-        raise Wrong(f"plan returns {answer!r:.60}, want (local_batch, learning_rate, efficiency)")
-    local, rate, found = answer
+    want = "(local_batch, learning_rate, efficiency)"
+    local, rate, found = as_numbers(as_list(answer, want), 3)
     right_local, right_rate, right = offers.right_plan(offer)
     if local != right_local:
         raise Wrong(f"{offer}: a local batch of {local}, want {right_local}")
-    if abs(rate / right_rate - 1) > 1e-6:
+    if not close(rate, right_rate):
         raise Wrong(f"{offer}: a learning rate of {rate:.4g}, want {right_rate:.4g}")
-    if abs(found / right - 1) > 0.05:
+    if not close(found, right, rel_tol=0.05):
         raise Wrong(f"{offer}: an efficiency of {found:.3f}, want {right:.3f} within 5%")

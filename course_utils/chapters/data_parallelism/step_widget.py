@@ -58,4 +58,4 @@ def draw_step(
     title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
-    return draw(spans, title, ["compute", "network"]), said + own
+    return draw(spans, title, ["compute", "network"], exact=True), said + own

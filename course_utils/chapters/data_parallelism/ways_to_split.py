@@ -64,7 +64,7 @@ def draw_splits(title: str, sent: Mapping[str, float]) -> Picture:
         axes.set_title(f"{way}: {n_bytes / 1e6:,.0f} MB", fontsize=13)
         _stack(axes, way)
         axes.text(2, -0.35, NOTES[way], ha="center", va="top", fontsize=10.5)
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def _stack(axes: "Axes", way: str) -> None:

@@ -1,6 +1,5 @@
 """A widget: the bits of a number to click, in any format, and what they mean."""
 
-import base64
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -110,9 +109,7 @@ class BitExplorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         picture = draw_bits(self.fmt, self.fmt.fields(self.code), self.state["rows"])
-        data["image/png"] = base64.b64encode(picture.png).decode()
-        data["text/plain"] = f"[widget] {picture.alt}"
-        return data, metadata
+        return data | picture.bundle(f"[widget] {picture.alt}"), metadata
 
 
 def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[list[str]]:
@@ -177,4 +174,4 @@ def draw_bits(fmt: Format, fields: Bits, rows: list[list[str]]) -> Picture:
         height = 1 - (number + 1.6) / (len(rows) + 1.6)
         axes.text(0, height, label, color="#555555", fontsize=11)
         axes.text(0.2, height, text, fontsize=11)
-    return render(figure, f"{title}: {' | '.join(filter(None, fields))}")
+    return render(figure, f"{title}: {' | '.join(filter(None, fields))}", live=False)

@@ -39,7 +39,7 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
         loc="outside lower left", ncols=2 if len(outcomes) > 1 else 1, frameon=False, fontsize=10.5,
         handlelength=1.4,
     )  # fmt: skip
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def _reserved(axes: "Axes", outcome: Outcome, scale: int, label: str, colour: str) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 from course_utils.chapters.your_machine import operations
 from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, layer, turning_batch
 from course_utils.core.gpus import GPUS, gpu_specs
+from course_utils.lesson.answers import as_list, as_number, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
 TENSOR = ("TF32", "BF16", "FP8")
-SPREAD = 0.004  # what rounding to three digits may change
+SPREAD = 0.01  # what rounding a rate to three digits and a clock to two may change
 
 
 @exercise(
@@ -31,8 +32,8 @@ def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]
     for rows, width, size in shapes:
         bytes_per_s = 10 ** random.uniform(9.5, 12.9)
         want = operations.layer_norm(rows, width, size).n_bytes / bytes_per_s
-        got = _number(layer_norm_seconds(rows, width, size, bytes_per_s))
-        if not math.isclose(got, want, rel_tol=1e-6):
+        got = as_number(layer_norm_seconds(rows, width, size, bytes_per_s))
+        if not close(got, want):
             case = f"{rows} × {width} numbers of {size} bytes at {bytes_per_s / 1e9:.4g} GB/s"
             moved = f"{got * bytes_per_s:,.0f} bytes, want {want * bytes_per_s:,.0f}"
             raise Wrong(f"{case}: your time is that of {moved}")
@@ -51,14 +52,16 @@ def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]
     ),
 )
 def check_turning_batch(turning: Callable[[int, int, int, float, float], Any]) -> str:
-    """An H200's and random machines' layers, some too narrow for any batch."""
+    """An H200's and random machines' layers, some too narrow for any batch, one barely not."""
     roof = gpu_roof(gpu_specs("H200") or GPUS[-1], "BF16")
     h200 = (2, roof.flop_per_s, roof.bytes_per_s)
-    cases = [(4096, 4096, *h200), (64, 64, *h200), (512, 8192, *h200), *_layers(20)]
+    cases = [(4096, 4096, *h200), (64, 64, *h200), (512, 8192, *h200), *EXACT]
+    cases += [*_layers(20), _late()]
     for case in cases:
         want, got = turning_batch(*case), turning(*case)
-        if got is not None and math.isinf(_number(got)):
-            got = None
+        if got is not None:
+            got = as_number(got)
+            got = None if math.isinf(got) else got
         if got != want:
             n_in, n_out, size, rate, width = case
             machine = f"{rate / 1e12:.4g} TFLOP/s, {width / 1e9:.4g} GB/s"
@@ -69,6 +72,8 @@ def check_turning_batch(turning: Callable[[int, int, int, float, float], Any]) -
 
 
 Layer = tuple[int, int, int, float, float]
+# Powers of two, which no formula rounds: it turns at 256 exactly; its lines never gain on it.
+EXACT: list[Layer] = [(512, 512, 2, 2.0**47, 2.0**40), (512, 512, 2, 2.0**48, 2.0**40)]
 
 
 def _layers(each: int) -> list[Layer]:
@@ -84,6 +89,15 @@ def _layers(each: int) -> list[Layer]:
     return [case for cases in found.values() for case in cases[:each]]
 
 
+def _late() -> Layer:
+    """A layer that turns in the millions, halfway between two batches, wherever a search stops."""
+    width = 2 ** random.randint(8, 10)
+    bytes_per_s = 10 ** random.uniform(11, 12.9)
+    turns = random.randint(2_000_000, 3_000_000) + 0.5
+    bytes_a_line = 2 * (2 * width + width * width / turns)
+    return width, width, 2, 2 * width * width * bytes_per_s / bytes_a_line, bytes_per_s
+
+
 def _far_from_whole(batch: int, case: Layer) -> bool:
     """Whether rounding errors can't change the answer: the two times differ by a millionth."""
     n_in, n_out, size, rate, width = case
@@ -96,10 +110,10 @@ def _far_from_whole(batch: int, case: Layer) -> bool:
 
 def _times(batch: Any, case: Layer) -> str:
     """What the two times are at the answer's batch."""
-    if not isinstance(batch, int) or batch < 1:
+    if batch is None or batch < 1 or batch != int(batch):
         return ""
     n_in, n_out, size, rate, width = case
-    parts = Roof(rate, width).parts(layer(batch, n_in, n_out, size))
+    parts = Roof(rate, width).parts(layer(int(batch), n_in, n_out, size))
     return (
         f" (at {batch}: T_math {parts['math'] * 1e6:.4g} µs, T_mem {parts['memory'] * 1e6:.4g} µs)"
     )
@@ -115,17 +129,19 @@ def _times(batch: Any, case: Layer) -> str:
     ),
 )
 def check_counts_zeros(counts_zeros: Callable[..., Any]) -> str:
-    """The A100's sheet, then random ones; rates are rounded to three digits."""
+    """The A100's sheet, then random ones, the first of which are as far off as rounding allows."""
     per_cycle = {"FP32": 128, "TF32": 1024, "BF16": 2048}
     a100 = {"FP32": 19.5, "TF32": 312, "BF16": 624}
     _require_found(counts_zeros, (108, 1.41, per_cycle, a100), {"TF32", "BF16"})
-    for _ in range(60):
-        *sheet, sparse = _sheet()
+    for place in range(60):
+        far = SPREAD if place < 20 else random.uniform(-SPREAD, SPREAD)
+        *sheet, sparse = _sheet(1 + far * (-1) ** place)
         _require_found(counts_zeros, tuple(sheet), sparse)
     return "the A100's sheet and 60 random ones, with none, some and all tensor rates doubled"
 
 
-def _sheet() -> tuple[int, float, dict[str, int], dict[str, float], set[str]]:
+def _sheet(off: float) -> tuple[int, float, dict[str, int], dict[str, float], set[str]]:
+    """A sheet whose rates are `off` times what its other numbers give, and what it doubles."""
     processors, ghz = random.randint(20, 160), round(random.uniform(1, 2.5), 2)
     first = random.choice((512, 1024, 2048))
     per_cycle = {"FP32": random.choice((128, 256))}
@@ -133,7 +149,7 @@ def _sheet() -> tuple[int, float, dict[str, int], dict[str, float], set[str]]:
     sparse = {name for name in TENSOR if random.random() < 0.5}
     printed = {}
     for name, each in per_cycle.items():
-        dense = processors * ghz * each / 1000 * random.uniform(1 - SPREAD, 1 + SPREAD)
+        dense = processors * ghz * each / 1000 * off
         printed[name] = float(f"{dense * (2 if name in sparse else 1):.3g}")
     return processors, ghz, per_cycle, printed, sparse
 
@@ -143,16 +159,16 @@ def _require_found(
 ) -> None:
     processors, ghz, per_cycle, printed = sheet
     found = counts_zeros(processors, ghz, dict(per_cycle), dict(printed))
-    got = set(found) if isinstance(found, set | list | tuple | frozenset) else None
+    got = set(map(str, as_list(found, "a set of dtypes such as {'BF16'}")))
     if got == want:
         return
-    if got is None:
-        raise Wrong(f"you return {found!r}, want a set of dtypes such as {{'BF16'}}")
     name = min(got ^ want)
-    dense = processors * ghz * per_cycle.get(name, 0) / 1000
+    if name not in printed:
+        raise Wrong(f"you count {shown(name)}, which isn't on the sheet")
+    dense = processors * ghz * per_cycle[name] / 1000
     said = f"you {'count' if name in got else 'leave out'} {name}"
-    numbers = f"{processors} × {ghz} GHz × {per_cycle.get(name)} = {dense:.4g} TFLOP/s"
-    raise Wrong(f"{said}: {numbers}, and the sheet says {printed.get(name)}")
+    numbers = f"{processors} × {ghz} GHz × {per_cycle[name]} = {dense:.4g} TFLOP/s"
+    raise Wrong(f"{said}: {numbers}, and the sheet says {printed[name]}")
 
 
 @exercise(
@@ -167,31 +183,38 @@ def _require_found(
     ),
 )
 def check_waits_for(waits_for: Callable[..., Any]) -> str:
-    """Random products on random machines, where the longest part leads by at least 2%."""
-    done = dict.fromkeys(("memory", "compute", "overhead"), 0)
-    while min(done.values()) < 60:
+    """Random products on random machines, where the longest part leads by 2% or more."""
+    leads = [1.02] * 30 + [random.uniform(1.02, 20) for _ in range(30)]
+    cases = [(want, lead) for want in RANGES for lead in leads]
+    for want, lead in random.sample(cases, len(cases)):
+        (m, k, n, size), roof = _product_that_waits_for(want, lead)
+        got = waits_for(m, k, n, size, roof.flop_per_s, roof.bytes_per_s, roof.latency_seconds)
+        if not isinstance(got, str) or got != want:
+            parts = roof.parts(operations.product(m, k, n, size))
+            times = ", ".join(f"{part} {time * 1e6:.4g} µs" for part, time in parts.items())
+            machine = f"{roof.flop_per_s / 1e12:.3g} TFLOP/s, {roof.bytes_per_s / 1e9:.3g} GB/s"
+            said = f"you say {shown(got)}, want {want!r} ({times})"
+            raise Wrong(f"({m}, {k}) × ({k}, {n}), {size} bytes, {machine}: {said}")
+    return f"{len(cases)} random products, {len(leads)} for each answer, half of them close"
+
+
+def _product_that_waits_for(want: str, lead: float) -> tuple[tuple[int, int, int, int], Roof]:
+    """A product and a machine on which `want` takes `lead` times as long as the next part."""
+    while True:
         m, k, n = (2 ** random.randint(0, 13) for _ in range(3))
-        size, rate, width = (
-            random.choice((1, 2, 4)),
-            10 ** random.uniform(11, 15),
-            10 ** random.uniform(10, 12.9),
+        size = random.choice((1, 2, 4))
+        done = operations.product(m, k, n, size)
+        rate, width, latency = (
+            10 ** random.uniform(math.log10(low), math.log10(high)) for low, high in RANGES.values()
         )
-        roof = Roof(rate, width, 10 ** random.uniform(-6, -4.5))
-        parts = roof.parts(operations.product(m, k, n, size))
-        second, longest = sorted(parts.values())[1:]
-        want = roof.waits_for(operations.product(m, k, n, size))
-        if longest < 1.02 * second or done[want] >= 60:
-            continue
-        got = waits_for(m, k, n, size, rate, width, roof.latency_seconds)
-        if got != want:
-            shown = ", ".join(f"{part} {time * 1e6:.3g} µs" for part, time in parts.items())
-            case = f"({m}, {k}) × ({k}, {n}), {size} bytes, {rate / 1e12:.3g} TFLOP/s"
-            raise Wrong(f"{case}, {width / 1e9:.3g} GB/s: you say {got!r}, want {want!r} ({shown})")
-        done[want] += 1
-    return "180 random products, 60 for each answer"
+        times = {"compute": done.flops / rate, "memory": done.n_bytes / width, "overhead": latency}
+        longest = lead * max(time for part, time in times.items() if part != want)
+        work = {"compute": done.flops, "memory": done.n_bytes, "overhead": 1.0}[want]
+        figure = longest if want == "overhead" else work / longest
+        if RANGES[want][0] <= figure <= RANGES[want][1]:
+            figures = dict(zip(RANGES, (rate, width, latency), strict=True)) | {want: figure}
+            return (m, k, n, size), Roof(*figures.values())
 
 
-def _number(value: Any) -> float:
-    if not isinstance(value, int | float):
-        raise Wrong(f"you return {value!r}, want a number")
-    return value
+# Of machines that there are: FLOP/s, bytes/s, and seconds.
+RANGES = {"compute": (1e11, 1e15), "memory": (1e10, 8e12), "overhead": (1e-6, 3e-5)}

@@ -10,6 +10,7 @@ from course_utils.chapters.your_machine.inventory import Box
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_local
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,13 +152,15 @@ def draw_box(title: str, *sketches: Sketch) -> style.Picture:
         axes.set_ylim(-depth - 0.1, 0.1)
     figure.set_size_inches(8, 1.1 + UNIT_INCHES * depth)
     style.say_origins(figure, [fill(one.provenance, 120) for one in sketches])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 32, live=False)
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:
     """Draws a machine downwards from 0, and gives how deep it got."""
     colour = style.COLOURS[one.kind]
     axes.set_axis_off()
+    if one.kind == "live":
+        mark_local(axes)
     axes.set_xlim(0, 10)
     axes.set_title(one.title, loc="left", color=colour, fontsize=12, fontweight="bold")
     y = start = _processor(axes, one, colour)

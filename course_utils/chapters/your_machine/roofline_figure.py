@@ -11,6 +11,8 @@ from course_utils.chapters.your_machine.roofline import Roof
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,15 +74,17 @@ def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
     figure = style.new_figure(title, 4.9)
     places = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(places, panels, strict=True):
-        draw_roof(axes, panel.roof, style.COLOURS[panel.kind])
+        draw_roof(axes, panel.roof, style.COLOURS[panel.kind], live=panel.kind == "live")
         _points(axes, panel)
         axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
     style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 32, live=False)
 
 
-def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
-    """The slope of the memory, the flat roof, and the ridge between them."""
+def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> None:
+    """The slope of the memory, the flat roof, and the ridge between them; `live` if measured."""
+    if live:
+        mark_live(axes)
     ends = (LOWEST, roof.ridge, HIGHEST)
     axes.plot(ends, [roof.attainable(x) for x in ends], color=colour, linewidth=2.5)
     axes.set(xscale="log", yscale="log", xlim=(LOWEST, HIGHEST))
@@ -88,7 +92,7 @@ def draw_roof(axes: "Axes", roof: Roof, colour: str) -> None:
     _write_ticks(axes)
     axes.set(xlabel="FLOP/byte", ylabel="FLOP/s")
     axes.axvline(roof.ridge, color=style.INK, linewidth=0.8, linestyle=":")
-    note = f"ridge {roof.ridge:.0f}"
+    note = f"ridge {'≈ ' if live else ''}{roof.ridge:.0f}"
     axes.annotate(note, (roof.ridge, roof.flop_per_s * 2.2), (4, 0), textcoords="offset points",
                   fontsize=10)  # fmt: skip
 
@@ -142,14 +146,17 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
         _write_ticks(axes)
     power.set(ylim=(0, None), xlabel="FLOP/byte")
     style.say_origins(figure, [sweep.provenance])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 32, live=False)
 
 
 @style.styled
-def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) -> style.Picture:
+def draw_parts(
+    title: str, roof: Roof, works: Mapping[str, Work], times: Times, guess: str = ""
+) -> style.Picture:
     """T_mem, T_math and latency of each operator as shares of its measured time, which is 1.
 
     A bar that ends at 1 predicted its time by the sum; a tick stands where the maximum form ends.
+    `guess` is the id of a question whose answers are operators: those chosen get a mark.
     """
     live = Series.of(times)
     names = list(live.values)
@@ -162,16 +169,19 @@ def draw_parts(title: str, roof: Roof, works: Mapping[str, Work], times: Times) 
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
+    draw_guess(axes, guess, "", rows=names)
     _legend(axes)
     style.say_origins(figure, [live.provenance])
-    return style.render(figure, title, 32)
+    return style.render(figure, title, 32, live=True)
 
 
 def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) -> None:
     left = 0.0
     for part, seconds in roof.parts(work).items():
         share = seconds / measured
-        axes.barh(place, share, left=left, height=0.66, color=PART_COLOURS[part])
+        axes.barh(
+            place, share, left=left, height=0.66, color=PART_COLOURS[part], label=LABELS[part]
+        )
         left += share
     ends = [roof.max_seconds(work) / measured] * 2
     axes.plot(ends, [place - 0.33, place + 0.33], color=style.INK, linewidth=1.5)

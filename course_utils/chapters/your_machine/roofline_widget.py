@@ -63,7 +63,7 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     """The roof, and the point that a layer reaches at most."""
     title = f"{specs.title}, {dtype}: {work.intensity:,.1f} FLOP/byte"
     figure, axes = one_panel(title, 4)
-    draw_roof(axes, roof, COLOURS["published"])
+    draw_roof(axes, roof, COLOURS["published"], live=False)
     x, y = work.intensity, roof.attainable(work.intensity)
     axes.plot([x, x], [axes.get_ylim()[0], y], color=INK, linewidth=1, linestyle="--")
     axes.plot([x], [y], color="#009E73", marker="o", markersize=12)
@@ -72,4 +72,4 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     axes.annotate(note, (x, y), side, textcoords="offset points", va="center", fontsize=12,
                   ha="left" if x < 100 else "right")  # fmt: skip
     say_origins(figure, [f"published: {specs.source}"])
-    return render(figure, title)
+    return render(figure, title, live=False)

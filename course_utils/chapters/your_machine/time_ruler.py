@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +24,12 @@ def draw_ruler(
     title: str,
     live: Mapping[str, float | Measurement | None],
     *elsewhere: Series | None,
+    guesses: Mapping[str, str] | None = None,
 ) -> style.Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
-    What couldn't be measured (None) takes no place.
+    What couldn't be measured (None) takes no place. `guesses` has the ids of questions by the live
+    times that they ask for: a dotted line leads from each time to what the reader predicted.
     """
     measured = {name: value for name, value in live.items() if value is not None}
     groups = [Series.of(values) for values in (measured, *elsewhere) if values]
@@ -36,8 +41,12 @@ def draw_ruler(
     _scale(axes)
     _marks(axes, up, 1)
     _marks(axes, down, -1)
+    asked = guesses or {}
+    for place, (value, name, _) in enumerate(up, 1):
+        _lead_to_guess(axes, value, place, asked.get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    return style.render(figure, title, 32)
+    colours = 64 if any(map(made.of, asked.values())) else 32  # fewer would lose the guesses'
+    return style.render(figure, title, colours, live=False)
 
 
 def _scale(axes: "Axes") -> None:
@@ -54,8 +63,10 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
     """A stem from the scale to each time; the longest time stands next to the scale."""
     for place, (value, name, kind) in enumerate(marks, 1):
         y, colour = side * place, style.COLOURS[kind]
-        axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
-        axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        stem = axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
+        mark = axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
+        if kind == "live":
+            mark_live(*stem, *mark)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
         axes.annotate(
@@ -63,3 +74,17 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
             ha="right" if late else "left", va="center", fontsize=10, color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
+
+
+def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:
+    """From a live time to the reader's prediction of it, if there is one that the scale can show.
+
+    A range has a stroke at either end.
+    """
+    guess = made.of(question)
+    ends = [end for end in guess.ends("seconds") if LOW <= end <= HIGH] if guess else []
+    if ends:
+        xs, ys = [value, *ends], [y] * (1 + len(ends))
+        mark_live(*axes.plot(xs, ys, color=GUESSED, linestyle=":", zorder=1))
+        axes.plot(ends, [y] * len(ends), color=GUESSED, linestyle="", marker="|", markersize=13,
+                  markeredgewidth=2.5, zorder=5)  # fmt: skip

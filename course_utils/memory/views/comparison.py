@@ -96,4 +96,4 @@ def draw_comparison(comparison: Comparison, title: str) -> Picture:
     axes.set_yticks(range(len(rows)), [shortened(row.site, 40) for row in rows])
     axes.set_xlabel(f"{unit} at the peak")
     axes.legend(loc="lower right", frameon=False, fontsize=11)
-    return render(figure, title)
+    return render(figure, title, live=False)

@@ -114,7 +114,7 @@ def draw_peak(history: History) -> Picture:
             axes.text(left / total + 0.004, level, text, va="center", fontsize=9, color=INK)
     axes.set(ylim=(depth - 0.4, -0.6), xlim=(0, 1))
     axes.set_axis_off()
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def colour_of(name: str) -> str:

@@ -167,7 +167,7 @@ def draw_segments(history: History) -> Picture:
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.1), ncols=3, frameon=False,
         fontsize=11, handlelength=1, borderaxespad=0,
     )  # fmt: skip
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def map_text(shown: Cells) -> str:

@@ -44,7 +44,7 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="events of the trace", ylabel=f"{unit}, as requested")
     _legend(axes, history, shown)
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 @styled
@@ -75,7 +75,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         text = f"{fill(words, 88)}\n{most}"
         axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
     panels[-1].set_xlabel("events of the trace; area: live, line: reserved from the driver")
-    return render(figure, title)
+    return render(figure, title, live=False)
 
 
 def _stack(axes: "Axes", history: History, shown: Bands, scale: int) -> None:

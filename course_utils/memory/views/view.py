@@ -1,6 +1,5 @@
 """What the memory views share: a history in the kernel, a page that asks, a picture for neither."""
 
-import base64
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +71,4 @@ class MemoryView(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         picture = self._still()
-        bundle["image/png"] = base64.b64encode(picture.png).decode()
-        bundle["text/plain"] = f"[widget] {picture.alt}"
-        return bundle, metadata
+        return bundle | picture.bundle(f"[widget] {picture.alt}"), metadata

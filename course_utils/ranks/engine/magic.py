@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 from course_utils import ranks
 
+_failures: list[str] = []
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -48,10 +50,16 @@ def run_magic(line: str, source: str) -> None:
     except ranks.RankError as error:
         if not options.fails:
             raise
+        _failures.append(str(error))
         print(error)
     else:
         if options.fails:
             raise ranks.RankError("✗ --fails: this cell was meant to fail, and didn't")
+
+
+def failures() -> list[str]:
+    """What was said of the cells that were meant to fail, in the order in which they ran."""
+    return [*_failures]
 
 
 def register(shell: Any) -> None:

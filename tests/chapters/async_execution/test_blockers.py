@@ -166,3 +166,19 @@ def test_a_warning_from_inside_torch_is_put_on_the_line_that_called_it(monkeypat
         step()
     (wait,) = found.blockers
     assert wait.line == 2 and wait.source.startswith("warnings.warn(")
+
+
+def test_reading_a_copy_on_the_host_does_not_wait_again():
+    def reads_a_copy():
+        on_the_host = X.cpu()
+        return on_the_host[0].item(), on_the_host.tolist(), [float(x) for x in on_the_host]
+
+    assert [wait.what for wait in find_blockers(reads_a_copy)] == ["cpu"]
+
+
+def test_what_was_copied_to_the_host_still_waits_where_it_is():
+    def reads_the_original():
+        return X.cpu(), X[0].item(), X.cpu().to(X.device).tolist()
+
+    waits = [wait.what for wait in find_blockers(reads_the_original)]
+    assert waits == ["cpu", "item", "cpu", "tolist"]

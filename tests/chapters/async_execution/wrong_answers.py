@@ -1,8 +1,11 @@
 """Wrong answers to chapter 2's exercises, each as a student might write it."""
 
+import math
+
 import torch
 
 from course_utils.chapters.async_execution.exercises import slow_train
+from tests.chapters.async_execution.right_answers import learns
 
 
 def always_device_bound(t1, t2, t3, n):
@@ -59,6 +62,39 @@ def forget_to_clip(model, batches, log):
     log(torch.stack(losses).tolist())
 
 
+def clips_always(model, batches, log):
+    losses = []
+    for x, y in batches:
+        error = (model(x) - y).abs()
+        loss = torch.where(error > 0.1, error, 0).sum() / error.numel()
+        loss.backward()
+        grad = model.weight.grad
+        model.weight.data -= 0.1 * grad / grad.norm()
+        model.zero_grad()
+        losses.append(loss.detach())
+    log(torch.stack(losses).tolist())
+
+
+def small_errors_too(model, batches, log):
+    losses = []
+    for x, y in batches:
+        loss = (model(x) - y).abs().mean()
+        loss.backward()
+        grad = model.weight.grad
+        model.weight.data -= 0.1 * grad / grad.norm().clamp(min=1)
+        model.zero_grad()
+        losses.append(loss.detach())
+    log(torch.stack(losses).tolist())
+
+
+def reads_each_at_the_end(model, batches, log):
+    log([loss.item() for loss in learns(model, batches)])
+
+
+def logs_nan(model, batches, log):
+    slow_train(model, batches, lambda losses: log([math.nan] * len(losses)))
+
+
 def log_the_last_loss_only(model, batches, log):
     slow_train(model, batches, lambda losses: log(losses[-1:]))
 
@@ -106,6 +142,7 @@ WRONG = {
     ],
     "async.hidden_waits": [
         slow_train, log_tensors, keep_the_mask, forget_to_clip, log_the_last_loss_only,
+        clips_always, small_errors_too, reads_each_at_the_end, logs_nan,
     ],
     "async.double_buffer": [
         no_events, one_buffer, buffers_overwritten, host_waits, a_buffer_for_every_chunk,

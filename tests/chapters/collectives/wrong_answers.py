@@ -50,6 +50,34 @@ def one_tensor_for_all(x, net):
     return parts
 
 
+def _filled(x, net, buffer):
+    """What goes round a ring, each time received into a new buffer."""
+    parts, got = [x] * net.n, x
+    for step in range(net.n - 1):
+        new = buffer()
+        net.exchange(got, (net.rank + 1) % net.n, new, (net.rank - 1) % net.n)
+        parts[(net.rank - 1 - step) % net.n] = got = new
+    return parts
+
+
+def vectors_alone(x, net):
+    return _filled(x, net, lambda: torch.empty(len(x)))
+
+
+def rotated(x, net):
+    parts = _filled(x, net, lambda: torch.empty_like(x))
+    return parts[net.rank :] + parts[: net.rank]
+
+
+def a_place_left_empty(x, net):
+    parts = _filled(x, net, lambda: torch.empty_like(x))
+    return [None if place == net.rank else part for place, part in enumerate(parts)]
+
+
+def gathers_nan(x, net):
+    return [part * math.nan for part in _filled(x, net, lambda: torch.empty_like(x))]
+
+
 def ring(x, net, chunks, shares):
     right, left = (net.rank + 1) % net.n, (net.rank - 1) % net.n
     for step in range(net.n - 1):
@@ -90,6 +118,26 @@ def chunks_are_copies(x, net):
     ring(x, net, [chunk.clone() for chunk in x.tensor_split(net.n)], net.n - 1)
 
 
+def ends_in_nan(x, net):
+    ring(x, net, x.tensor_split(net.n), net.n - 1)
+    x[-1] = math.nan
+
+
+def the_mean(x, net):
+    ring(x, net, x.tensor_split(net.n), net.n - 1)
+    x /= net.n
+
+
+def chunks_of_torch_chunk(x, net):
+    ring(x, net, x.chunk(net.n), net.n - 1)
+
+
+def padded(x, net):
+    whole = torch.cat([x, torch.zeros(-len(x) % net.n)])
+    ring(whole, net, whole.tensor_split(net.n), net.n - 1)
+    x.copy_(whole[: len(x)])
+
+
 def naive(x, net):
     from course_utils.chapters.collectives.by_hand import naive_all_reduce
 
@@ -128,6 +176,33 @@ def uses_exchange(x, net):
     return got
 
 
+def _by_turns(x, net, got):
+    right, left = (net.rank + 1) % net.n, (net.rank - 1) % net.n
+    if net.rank % 2:
+        net.receive(got, left)
+        net.send(x, right)
+    else:
+        net.send(x, right)
+        net.receive(got, left)
+    return got
+
+
+def receives_over_what_it_sends(x, net):
+    return _by_turns(x, net, x)
+
+
+def a_buffer_for_a_vector(x, net):
+    return _by_turns(x, net, torch.empty(len(x)))
+
+
+def receives_nan(x, net):
+    return math.nan * _by_turns(x, net, torch.empty_like(x))
+
+
+def returns_nothing(x, net):
+    _by_turns(x, net, torch.empty_like(x))
+
+
 def always_ring(alpha, beta, n, n_bytes):
     return "ring"
 
@@ -145,18 +220,55 @@ def whole_tensor_in_each_ring_step(alpha, beta, n, n_bytes):
     return "ring" if ring < 2 * math.ceil(math.log2(n)) * (alpha + beta * n_bytes) else "tree"
 
 
+def _by_times(ring_steps, tree_steps, alpha, beta, n, n_bytes):
+    tree = tree_steps * (alpha + beta * n_bytes)
+    return "ring" if ring_steps * (alpha + beta * n_bytes / n) < tree else "tree"
+
+
+def levels_rounded(alpha, beta, n, n_bytes):
+    return _by_times(n - 1, round(math.log2(n)), alpha, beta, n, n_bytes)
+
+
+def levels_rounded_down(alpha, beta, n, n_bytes):
+    return _by_times(n - 1, math.floor(math.log2(n)), alpha, beta, n, n_bytes)
+
+
+def levels_not_rounded(alpha, beta, n, n_bytes):
+    return _by_times(n - 1, math.log2(n), alpha, beta, n, n_bytes)
+
+
+def natural_logarithm(alpha, beta, n, n_bytes):
+    return _by_times(n - 1, math.ceil(math.log(n)), alpha, beta, n, n_bytes)
+
+
+def bits_of_n(alpha, beta, n, n_bytes):
+    return _by_times(n - 1, n.bit_length(), alpha, beta, n, n_bytes)
+
+
+def a_ring_of_n_steps(alpha, beta, n, n_bytes):
+    return _by_times(n, math.ceil(math.log2(n)), alpha, beta, n, n_bytes)
+
+
+def neither(alpha, beta, n, n_bytes):
+    return math.nan
+
+
 WRONG = {
     "collectives.all_gather": [
         everything_over_rank_0, in_order_of_arrival, all_send_first, one_tensor_for_all,
+        vectors_alone, rotated, a_place_left_empty, gathers_nan,
     ],
     "collectives.ring": [
         forgets_the_second_half, stops_one_step_early, drops_the_rest, whole_tensor_each_time,
-        chunks_are_copies, naive,
+        chunks_are_copies, naive, ends_in_nan, the_mean, chunks_of_torch_chunk, padded,
     ],
     "collectives.shift": [
         everyone_sends_first, everyone_receives_first, to_the_left, uses_exchange,
+        receives_over_what_it_sends, a_buffer_for_a_vector, receives_nan, returns_nothing,
     ],
     "collectives.choose": [
         always_ring, by_size_alone, counts_bytes_alone, whole_tensor_in_each_ring_step,
+        levels_rounded, levels_rounded_down, levels_not_rounded, natural_logarithm, bits_of_n,
+        a_ring_of_n_steps, neither,
     ],
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """Wrong answers to chapter 12's last exercise, each as a student might write it."""
 
+import math
+
 
 def by_rules(offer, fits=True, bounded=True, scaled=True, latency=True, exposed=None):
     local = (offer.memory_bytes - offer.state_bytes) // offer.sample_bytes if fits else 10**9
@@ -50,9 +52,41 @@ def global_batch_for_local(offer):
     return offer.n * local, rate, found
 
 
+def leaves_a_byte_free(offer):
+    fits = (offer.memory_bytes - offer.state_bytes - 1) // offer.sample_bytes
+    local, rate, found = by_rules(offer)
+    return min(local, fits), rate, found
+
+
+def below_the_largest_batch(offer):
+    local, rate, found = by_rules(offer)
+    return min(local, (offer.largest_batch - 1) // offer.n), rate, found
+
+
+def an_efficiency_of_nan(offer):
+    return (*by_rules(offer)[:2], math.nan)
+
+
+def a_rate_of_nan(offer):
+    local, _, found = by_rules(offer)
+    return local, math.nan, found
+
+
+def percent(offer):
+    local, rate, found = by_rules(offer)
+    return local, rate, 100 * found
+
+
+def hides_behind_all_computing(offer):
+    k = offer.buckets
+    return by_rules(offer, exposed=lambda c, m: max(m / k, m - c * (k - 1) / k))
+
+
 WRONG = {
     "scaling.plan": [
         fills_the_memory, forgets_the_memory, keeps_the_rate, forgets_the_latency, hides_nothing,
         hides_everything_behind_the_backward_pass, says_it_scales, global_batch_for_local,
+        leaves_a_byte_free, below_the_largest_batch, an_efficiency_of_nan, a_rate_of_nan, percent,
+        hides_behind_all_computing,
     ],
 }  # fmt: skip

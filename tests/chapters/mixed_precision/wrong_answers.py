@@ -89,6 +89,15 @@ def steps_with_the_rest(loss, optimizer, scale):
     return good
 
 
+def looks_at_the_scale_too_late(loss, optimizer, scale):
+    (loss * scale).backward()
+    for g in _gradients(optimizer):
+        g.nan_to_num_(1.0, 1.0, 1.0)
+    optimizer.step()
+    _check(scale)
+    return True
+
+
 def clips_the_scaled(loss, parameters, optimizer, scaler, max_norm):
     scaler.scale(loss).backward()
     torch.nn.utils.clip_grad_norm_(parameters, max_norm)
@@ -124,6 +133,11 @@ def never_clips(loss, parameters, optimizer, scaler, max_norm):
     scaler.update()
 
 
+def makes_nan(loss, parameters, optimizer, scaler, max_norm):
+    never_clips(loss * math.nan, parameters, optimizer, scaler, max_norm)
+    torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+
+
 def plain_sgd(weights, gradients, lost, lr, weight_decay):
     for w, g in zip(weights, gradients, strict=True):
         w -= lr * (g + weight_decay * w)
@@ -154,6 +168,19 @@ def wrong_sign(weights, gradients, lost, lr, weight_decay):
 def forgets_decay(weights, gradients, lost, lr, weight_decay):
     for w, g, rest in zip(weights, gradients, lost, strict=True):
         change = rest - lr * g
+        new = w + change
+        rest.copy_(change - (new - w))
+        w.copy_(new)
+
+
+def fills_with_nan(weights, gradients, lost, lr, weight_decay):
+    for w in weights:
+        w.fill_(math.nan)
+
+
+def loses_what_was_lost(weights, gradients, lost, lr, weight_decay):
+    for w, g, rest in zip(weights, gradients, lost, strict=True):
+        change = -lr * (g + weight_decay * w)
         new = w + change
         rest.copy_(change - (new - w))
         w.copy_(new)
@@ -197,6 +224,20 @@ def forgets_the_copies(widths, batch, recipe):
     return total + batch * sum(widths[1:-1]) * inner
 
 
+def nan_bytes(widths, batch, recipe):
+    return math.nan
+
+
+def forgets_the_biases(widths, batch, recipe):
+    matrices, parameters = _parts(widths)
+    without = both_sides_of_relu(widths, batch, recipe)
+    inner = 2 if recipe.autocast else recipe.weights.itemsize
+    without -= (
+        batch * sum(widths[1:-1]) * inner + (parameters - matrices) * recipe.bytes_per_parameter
+    )
+    return without - 2 * widths[0] * widths[1] * bool(recipe.autocast)
+
+
 WRONG = {
     "mixed.static_scaling": [
         never_unscales,
@@ -206,6 +247,7 @@ WRONG = {
         overlooks_nan,
         looks_at_the_last_only,
         steps_with_the_rest,
+        looks_at_the_scale_too_late,
     ],
     "mixed.clipping": [
         clips_the_scaled,
@@ -213,13 +255,24 @@ WRONG = {
         steps_itself,
         never_updates,
         never_clips,
+        makes_nan,
     ],
-    "mixed.kahan_update": [plain_sgd, new_tensors, replaces_the_weights, wrong_sign, forgets_decay],
+    "mixed.kahan_update": [
+        plain_sgd,
+        new_tensors,
+        replaces_the_weights,
+        wrong_sign,
+        forgets_decay,
+        fills_with_nan,
+        loses_what_was_lost,
+    ],
     "mixed.mlp_bytes": [
         amp_halves_everything,
         forgets_the_activations,
         both_sides_of_relu,
         forgets_the_inputs_copy,
         forgets_the_copies,
+        nan_bytes,
+        forgets_the_biases,
     ],
 }

@@ -37,3 +37,10 @@ def test_a_machine_with_gpus_shows_their_links():
 )
 def test_an_amount_stands_in_the_unit_that_keeps_it_short(n_bytes, base, text):
     assert amount(n_bytes, base) == text
+
+
+def test_the_text_of_two_machines_tells_the_published_one_alone_whatever_this_one_is():
+    box, server = look(), sketch_server(published("gpu_server"))
+    other = replace(box, processor="A processor with a much longer name " * 3, disks=())
+    texts = {draw_box("Two", sketch(one), server).drawn for one in (box, other)}
+    assert len(texts) == 1 and "Xeon" in texts.pop()

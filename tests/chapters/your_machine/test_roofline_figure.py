@@ -12,6 +12,7 @@ from course_utils.chapters.your_machine.roofline_figure import (
 from course_utils.core.evidence import Series, published
 from course_utils.core.gpus import gpu_specs
 from course_utils.figures.compare import compare_lines
+from course_utils.figures.drawn.rounded import settled
 
 ROOF = Roof(100e9, 10e9, 5e-6)
 
@@ -57,3 +58,14 @@ def test_a_sweep_is_drawn_under_its_data_sheets():
     one, two = (draw_sweep("A sweep", sweep, {g: roof for g in gpus}).png
                 for gpus in (["H200"], ["H200", "A100 40GB"]))  # fmt: skip
     assert one != two
+
+
+def test_the_text_of_live_operators_is_the_same_whatever_was_measured():
+    works = {"product": operations.product(64, 64, 64, 4), "softmax": operations.copy(1000, 4)}
+
+    def text(roof, *seconds):
+        times = dict(zip(works, seconds, strict=True))
+        rooflines = draw_rooflines("A roof", measured_panel(roof, works, times))
+        return settled(rooflines.drawn + draw_parts("Parts", roof, works, times).drawn)
+
+    assert text(ROOF, 1e-5, 2e-5) == text(Roof(3.3e12, 7e9, 1e-4), 3e-3, 1e-6)

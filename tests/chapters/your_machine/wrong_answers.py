@@ -58,10 +58,25 @@ def looks_for_ever(n_in, n_out, size, flop_per_s, bytes_per_s):
     return batch
 
 
+def stops_looking(n_in, n_out, size, flop_per_s, bytes_per_s):
+    for batch in range(1, 10_001):
+        done, moved = 2 * batch * n_in * n_out, size * (batch * (n_in + n_out) + n_in * n_out)
+        if done / flop_per_s >= moved / bytes_per_s:
+            return batch
+    return None
+
+
+def never_turns(n_in, n_out, size, flop_per_s, bytes_per_s):
+    return math.nan
+
+
+def more_than(times, processors, ghz, flop_per_cycle, tflop_per_s):
+    dense = {t: processors * ghz * each / 1e3 for t, each in flop_per_cycle.items()}
+    return {t for t, rate in tflop_per_s.items() if rate > times * dense[t]}
+
+
 def whatever_is_more(processors, ghz, flop_per_cycle, tflop_per_s):
-    return {
-        t for t, rate in tflop_per_s.items() if rate > processors * ghz * flop_per_cycle[t] / 1e3
-    }
+    return more_than(1, processors, ghz, flop_per_cycle, tflop_per_s)
 
 
 def all_tensor_rates(processors, ghz, flop_per_cycle, tflop_per_s):
@@ -83,6 +98,14 @@ def gflops(processors, ghz, flop_per_cycle, tflop_per_s):
     return {
         t for t, rate in tflop_per_s.items() if rate > 1.5 * processors * ghz * flop_per_cycle[t]
     }
+
+
+def nearly_twice(processors, ghz, flop_per_cycle, tflop_per_s):
+    return more_than(1.99, processors, ghz, flop_per_cycle, tflop_per_s)
+
+
+def barely_more(processors, ghz, flop_per_cycle, tflop_per_s):
+    return more_than(1.005, processors, ghz, flop_per_cycle, tflop_per_s)
 
 
 def products_compute(m, k, n, size, flop_per_s, bytes_per_s, latency):
@@ -107,6 +130,16 @@ def numbers_as_bytes(m, k, n, size, flop_per_s, bytes_per_s, latency):
     return _longest(2 * m * k * n / flop_per_s, (m * k + k * n + m * n) / bytes_per_s, latency)
 
 
+def smallest_edge(m, k, n, size, flop_per_s, bytes_per_s, latency):
+    memory = 2 * m * k * n / (2 * min(m, k, n) / size) / bytes_per_s
+    return _longest(2 * m * k * n / flop_per_s, memory, latency)
+
+
+def smallest_edge_of_a_cube(m, k, n, size, flop_per_s, bytes_per_s, latency):
+    memory = 2 * m * k * n / (2 * min(m, k, n) / (3 * size)) / bytes_per_s
+    return _longest(2 * m * k * n / flop_per_s, memory, latency)
+
+
 def _longest(math_, memory, latency):
     return max((math_, "compute"), (memory, "memory"), (latency, "overhead"))[1]
 
@@ -117,11 +150,14 @@ WRONG = {
     ],
     "machine.turning_batch": [
         weight_alone, forgets_the_result, rounds_down, always_turns, multiply_adds, looks_for_ever,
+        stops_looking, never_turns,
     ],
     "machine.counts_zeros": [
         whatever_is_more, all_tensor_rates, the_largest, twice_its_neighbour, gflops,
+        nearly_twice, barely_more,
     ],
     "machine.waits_for": [
         products_compute, roofline_alone, one_flop_each, inputs_alone, numbers_as_bytes,
+        smallest_edge, smallest_edge_of_a_cube,
     ],
 }  # fmt: skip

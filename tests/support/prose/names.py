@@ -8,6 +8,7 @@ _NAMED = (
 )
 _NAMES = [
     re.compile(r"```.*?```", re.S),
+    re.compile(r"\(\d+ minutes, (?:about )?\d+ lines?\)"),  # an exercise's, which nobody measures
     re.compile(r"\[\d+\]\([^)\s]*\)|\]\([^)\s]*\)"),
     re.compile(r"\]\[[^\]]*\]|https?://\S+"),
     re.compile(r"^#+ \d+(?:\.| ·)?", re.M),

@@ -1,0 +1,106 @@
+"""What counts as a number, as a list, and as close."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import count
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+from course_utils.lesson.answers import MOST, as_list, as_number, as_numbers, close, shown
+from course_utils.lesson.exercises import Wrong
+
+THREES = [
+    3, 3.0, Fraction(3), Decimal(3), np.int64(3), np.uint8(3), np.float16(3), np.float64(3),
+    np.array(3), np.array([3]), np.array([[3.0]]), ml_dtypes.bfloat16(3), torch.tensor(3),
+    torch.tensor([3.0]), torch.tensor(3.0, dtype=torch.bfloat16),
+    torch.tensor(3.0, requires_grad=True), torch.nn.Parameter(torch.tensor(3.0)),
+]  # fmt: skip
+NANS = [
+    math.nan, np.nan, np.float32("nan"), np.array(math.nan), np.array([math.nan]),
+    ml_dtypes.bfloat16("nan"), torch.tensor(math.nan), Decimal("nan"),
+]  # fmt: skip
+NO_NUMBERS = [
+    None, True, np.True_, torch.tensor(True), "3", b"3", 3j, [3], (3,), {3}, [], {},
+    np.array([]), np.array([3, 4]), torch.zeros(2, 2), object(), lambda: 3, np.array("3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("three", THREES, ids=repr)
+def test_a_number_of_any_library_is_a_number(three):
+    found = as_number(three)
+    assert found == 3 and type(found) in (int, float)
+
+
+@pytest.mark.parametrize("nan", NANS, ids=repr)
+def test_nan_of_any_library_is_no_number_and_the_message_says_nan(nan):
+    with pytest.raises(Wrong, match="your function returned nan"):
+        as_number(nan)
+    with pytest.raises(Wrong, match="your function returned nan"):
+        as_numbers([1, nan])
+
+
+@pytest.mark.parametrize("other", NO_NUMBERS, ids=repr)
+def test_what_is_no_number_is_said_as_it_is(other):
+    with pytest.raises(Wrong, match="want a number"):
+        as_number(other)
+
+
+def test_infinity_and_huge_whole_numbers_stay_what_they_are():
+    assert as_number(-math.inf) == -math.inf
+    assert as_number(torch.tensor(math.inf)) == math.inf
+    assert as_number(10**400 + 1) == 10**400 + 1
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [0, 1, 2], (0, 1, 2), range(3), np.arange(3), torch.arange(3.0), {0: 0, 1: 0, 2: 0}.keys(),
+        {0: 0, 1: 1, 2: 2}.values(), (n for n in range(3)), [torch.tensor(n) for n in range(3)],
+        torch.nn.Parameter(torch.arange(3.0)),
+    ],
+    ids=lambda numbers: type(numbers).__name__,
+)  # fmt: skip
+def test_numbers_come_in_anything_that_can_be_gone_through(numbers):
+    assert as_numbers(numbers, 3) == [0, 1, 2]
+
+
+def test_too_few_numbers_are_counted():
+    with pytest.raises(Wrong, match="2 numbers, want 3"):
+        as_numbers([1, 2], 3)
+
+
+@pytest.mark.parametrize("other", [None, 3, "text", b"text", {1: 2}, np.array(3), len])
+def test_what_is_no_list_is_said_as_it_is(other):
+    with pytest.raises(Wrong, match="want a list"):
+        as_list(other)
+
+
+def test_a_list_keeps_its_entries_and_a_matrix_gives_its_rows():
+    assert as_list([(1, "a", True)]) == [(1, "a", True)]
+    assert as_list(np.eye(2)) == [[1, 0], [0, 1]]
+
+
+def test_a_generator_that_never_ends_is_left():
+    with pytest.raises(Wrong, match="does it ever end"):
+        as_list(count())
+    assert len(as_list(range(MOST))) == MOST
+
+
+def test_close_is_measured_by_what_was_wanted_and_nan_is_close_to_nothing():
+    assert close(100.9, 100, rel_tol=0.01) and not close(101.1, 100, rel_tol=0.01)
+    assert close(0.009, 0, abs_tol=0.01) and not close(0.011, 0, abs_tol=0.01)
+    assert close(math.inf, math.inf) and not close(1e300, math.inf) and not close(math.inf, 1.0)
+    assert not any(close(*pair, 1, 1) for pair in [(math.nan, 1), (1, math.nan), (math.nan,) * 2])
+
+
+def test_an_answer_is_shown_short_and_one_that_cannot_be_shown_by_its_type():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError
+
+    assert shown(3) == "3" and len(shown(list(range(1000)))) == 60
+    assert shown(Shy()) == "something of type Shy"
