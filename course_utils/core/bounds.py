@@ -59,12 +59,15 @@ class Bounded:
         low = "" if self.above is None else self._write(self.above)
         high = "" if self.below is None else self._write(self.below)
         mark = "" if self.is_exact else "≈ "
+        value = self._write(self.value)
+        if value in (low, high):
+            value = f"{self.value:.7g}"
         if not self.holds:
             wanted = " and ".join([f"> {low}"] * bool(low) + [f"< {high}"] * bool(high))
-            return f"{mark}{self._write(self.value)}, wanted {wanted}"
+            return f"{mark}{value}, wanted {wanted}"
         before = f"{low} < " if low and high else ""
         after = f" < {high}" if high else f" > {low}"
-        text = f"{before}{mark}{self._write(self.value)}{after}"
+        text = f"{before}{mark}{value}{after}"
         return text if self.margin is None else f"{text}, margin {mark}{self.margin:.3g}"
 
     def _write(self, value: float) -> str:

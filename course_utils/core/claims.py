@@ -90,6 +90,8 @@ def follows(
     are exact, so they carry no ≈.
     """
     _require_id(id)
+    if hasattr(condition, "others"):
+        raise TypeError(f"{id} was measured here: that is a claim's, not what follows")
     holds, shown, margin = _judged(condition, above, below, got, is_exact=True)
     row = {"id": id, "claim": sentence, "needs": None}
     _say(FOLLOWS, row, holds, shown, margin)

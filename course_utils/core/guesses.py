@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from course_utils.core.measurement import Measurement, format_seconds
@@ -14,6 +13,14 @@ BYTES = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "kB": 1e3, "MB": 1e6, "
 SCALES = SECONDS | BYTES | {"%": 0.01}  # to seconds, bytes, shares; others stand
 NEAR = 2.0  # times too much or too little that still count as foreseen
 HOW = "write a number, such as 2.7, 1/3 or 10**6, or a range, such as (2, 5)"
+TO = r"\s*(?:–|\bto\b|\.\.)\s*|,\s+|(?<=\d)(?:-|\s+-\s+)(?=[\d.])"
+DIGITS = r"-?(?:\d[\d ,]*)?\.?\d+"
+WRITTEN = re.compile(
+    rf"[≈~]?\s*(?P<number>{DIGITS}(?:e[-+]?\d{{1,3}})?)"
+    rf"(?:\s*[×x*·]\s*10(?:\^|\*\*)(?P<ten>-?\d{{1,3}})|(?:\^|\*\*)(?P<power>-?\d{{1,3}})"
+    rf"|\s*/\s*(?P<over>{DIGITS}))?\s*[×x]?"
+)
+THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(?:[, ]\d{3})+(?:\.\d+)?")
 _made: dict[str, "Guess"] = {}
 
 
@@ -56,12 +63,14 @@ def make(id: str, wanted: Any, unit: str, among: Sequence[str]) -> Guess | None:
     Raises: GuessError, with how to write one.
     """
     _made.pop(id, None)
+    if not isinstance(unit, str):
+        raise GuessError(f"a range is one argument: ({wanted}, {unit}), and then the unit")
     if _is_empty(wanted):
         return None
     if among:
         guess = Guess(id, unit, among=tuple(among), named=_named(wanted, among))
     else:
-        guess = Guess(id, unit, *_ends(wanted))
+        guess = Guess(id, unit, *_ends(wanted, unit))
     _made[id] = guess
     return guess
 
@@ -93,7 +102,7 @@ def _is_empty(wanted: Any) -> bool:
     """What stands where nobody wrote anything: in the cell, in the box, in a list of names."""
     if isinstance(wanted, str):
         return not wanted.strip()
-    return wanted is None or wanted is ... or (isinstance(wanted, tuple) and not wanted)
+    return wanted is None or wanted is ... or (isinstance(wanted, (tuple, list)) and not wanted)
 
 
 def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
@@ -106,10 +115,10 @@ def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
     return frozenset(known[str(name).casefold()] for name in names)
 
 
-def _ends(wanted: Any) -> tuple[float, float]:
+def _ends(wanted: Any, unit: str) -> tuple[float, float]:
     """From a number or a pair, or from what people type: `2.7`, `1/3`, `1e6`, `2 to 5`, `2–5`."""
     if isinstance(wanted, str):
-        parts = re.split(r"\s*(?:–|\bto\b|\.\.|(?<=\d)-(?=[\d.]))\s*", wanted.strip())
+        parts = re.split(TO, wanted.strip().strip("()[]").removesuffix(unit or "\0"))
     elif isinstance(wanted, (tuple, list)):
         parts = list(wanted)
     else:
@@ -124,13 +133,24 @@ def _ends(wanted: Any) -> tuple[float, float]:
 
 
 def _number(part: Any) -> float:
+    """Raises: TypeError, ValueError, ZeroDivisionError, OverflowError for what is no number."""
     if isinstance(part, bool):
         raise TypeError
     if not isinstance(part, str):
         return float(part)
-    plain = part.replace("≈", "").replace("~", "").replace("%", "").replace("×", "").strip()
-    base, power, exponent = plain.replace("^", "**").partition("**")
-    if power:
-        return float(base) ** float(exponent)
-    plain = re.sub(r"(?<=\d)[, ](?=\d{3}(\D|$))", "", plain)  # 1,024; in 2,7 it is a decimal point
-    return float(Fraction(plain.replace(",", ".")))
+    found = WRITTEN.fullmatch(part.strip())
+    if not found:
+        raise ValueError
+    value = _decimal(found["number"])
+    if found["power"]:
+        value **= int(found["power"])
+    if found["ten"]:
+        value *= 10.0 ** int(found["ten"])
+    return value / _decimal(found["over"]) if found["over"] else value
+
+
+def _decimal(digits: str) -> float:
+    """1,024 is a thousand and more; in 2,7 and in 0,125 the comma is a decimal point."""
+    if THOUSANDS.fullmatch(digits):
+        return float(re.sub("[, ]", "", digits))
+    return float(digits.replace(",", "."))

@@ -157,7 +157,7 @@ def _repeat(
 ) -> Measurement:
     quiet: list[float] = []
     every: list[float] = []
-    total, end = OthersClock(), time.perf_counter() + budget_seconds
+    total, busiest, end = OthersClock(), 0.0, time.perf_counter() + budget_seconds
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -165,15 +165,19 @@ def _repeat(
             watch = OthersClock()
             block = _block(once, end - time.perf_counter())
             every += block
-            if watch.is_quiet():
+            busy = watch.cores() or 0.0
+            if busy <= OTHERS_BOUND:
                 quiet += block
+            busiest = max(busiest, busy)
             if len(quiet) >= 20 and _spread(quiet) < precision:
                 break
     finally:
         if collecting:
             gc.enable()
-    kept = quiet if len(quiet) >= LEAST_REPETITIONS else every
-    return Measurement(tuple(kept), len(every), total.cores(), clock)
+    if len(quiet) >= LEAST_REPETITIONS:
+        return Measurement(tuple(quiet), len(every), total.cores(), clock)
+    others = total.cores()  # of repetitions that were disturbed: however short that was
+    return Measurement(tuple(every), len(every), others and max(others, busiest), clock)
 
 
 def _block(once: Callable[[], float], left_seconds: float) -> list[float]:

@@ -17,14 +17,18 @@ def draw_guess(
     """Draws the guess at question `id`, where the reader made one, and leaves the axes' limits.
 
     `unit` is the axis's before it was divided by `scale`; `along` names the axis of the number.
-    A guess beyond the axis is an arrow at its end. Of names, those among `rows` get a mark.
+    A guess beyond the axis is an arrow at its end. Of names, those among `rows` are marked there.
     """
     guess = guesses.of(id) if id else None
     if guess is None:
         return
     if guess.among:
-        for place in (place for place, row in enumerate(rows) if row in guess.named):
-            _write(axes, "◂ your prediction", (0, place), ("axes fraction", "data"), va="center")
+        chosen = [row in guess.named for row in rows]
+        names = [f"{row} ◂ you" if own else row for row, own in zip(rows, chosen, strict=True)]
+        axes.set_yticks(range(len(rows)), names)
+        for label, own in zip(axes.get_yticklabels(), chosen, strict=True):
+            if own:
+                label.set(color=COLOUR, fontweight="bold")
         return
     on_x = along == "x"
     first, last = sorted(axes.get_xlim() if on_x else axes.get_ylim())

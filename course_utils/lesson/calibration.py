@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 from course_utils.core.guesses import NEAR
@@ -17,6 +18,15 @@ def checked(found: Any) -> Kept:
     if not isinstance(near, bool) or not (factor is None or 1 <= float(factor) < math.inf):
         raise ValueError(f"{found!r:.60} is no kept guess")
     return {"id": id, "near": near, "factor": factor}
+
+
+def readable(found: Sequence[Any]) -> list[Kept]:
+    """The kept guesses that can be read; others are passed over."""
+    rows = []
+    for one in found:
+        with suppress(ValueError, KeyError, TypeError):
+            rows.append(checked(one))
+    return rows
 
 
 def count(kept: Sequence[Kept], questions: Collection[str]) -> tuple[int, int]:
@@ -35,9 +45,11 @@ def in_words(kept: Sequence[Kept]) -> str:
         return said
     half = len(kept) // 2
     earlier, later = kept[:half], kept[half:]
-    parts = [f"{sum(one['near'] for one in part)} of {len(part)}" for part in (earlier, later)]
-    trend = _trend(earlier, later)
-    return f"{said} The first half {parts[0]}, the second {parts[1]}: {trend}."
+    hits = [sum(one["near"] for one in part) for part in (earlier, later)]
+    better = ": you are getting better" if _is_better(hits, len(earlier), len(later)) else ""
+    return (
+        f"{said} The first half {hits[0]} of {half}, the second {hits[1]} of {len(later)}{better}."
+    )
 
 
 def _typically(kept: Sequence[Kept]) -> str:
@@ -45,8 +57,11 @@ def _typically(kept: Sequence[Kept]) -> str:
     return f", numbers typically {statistics.median(factors):.2g} times off" if factors else ""
 
 
-def _trend(earlier: Sequence[Kept], later: Sequence[Kept]) -> str:
-    first, second = (sum(one["near"] for one in part) / len(part) for part in (earlier, later))
-    if second > first:
-        return "you are getting better"
-    return "no better yet" if second == first else "the later ones were harder"
+def _is_better(hits: Sequence[int], earlier: int, later: int) -> bool:
+    """Whether as many hits in the later half would come about by luck in one of ten cases at most.
+
+    Fisher's exact test, one-sided: of all ways to deal out the hits among the guesses.
+    """
+    total, ways = sum(hits), math.comb(earlier + later, sum(hits))
+    as_good = range(hits[1], min(later, total) + 1)
+    return sum(math.comb(later, n) * math.comb(earlier, total - n) for n in as_good) <= 0.1 * ways

@@ -15,6 +15,7 @@ from course_utils.lesson import progress
 
 ID = re.compile(r"[a-z_]+\.[a-z0-9_]+")
 WIDE = NEAR * NEAR  # a range whose ends are further apart foresees nothing
+LATE = "(You had seen the answer, so it doesn't count.)"
 _found: dict[str, Any] = {}  # what this kernel has answered
 
 
@@ -28,13 +29,14 @@ def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()
     """
     if not ID.fullmatch(id):
         raise ValueError(f"a prediction is called `chapter.what`, such as async.launch, not {id!r}")
-    said = take(id, guess, unit, among)
+    typed_before = guesses.of(id) if guess is ... else None
+    said = "" if typed_before else take(id, guess, unit, among)
     if said:
         print(said)
     elif is_attended():
         from course_utils.lesson.prediction_box import show_box
 
-        show_box(lambda typed: take(id, typed, unit, among), unit, among)
+        show_box(lambda typed: take(id, typed, unit, among), unit, among, typed_before)
 
 
 def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
@@ -46,7 +48,7 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
     if made is None:
         return ""
     if id in _found:
-        return verdict(made, _found[id]) + " (It came after the answer, so it doesn't count.)"
+        return f"{verdict(made, _found[id])} {LATE}"
     return f"Kept: {made}."
 
 
@@ -61,17 +63,18 @@ def answer(id: str, found: Any) -> None:
     guess, is_first = guesses.of(id), id not in _found
     _found[id] = found
     if guess is None:
+        progress.saw(id)
         return
-    if found is None:
-        print(f"You predicted {guess}. This machine can't tell.")
-        return
-    print(verdict(guess, found))
-    if is_first:
+    is_late = progress.is_seen(id)
+    print(f"{verdict(guess, found)} {LATE}" if is_late else verdict(guess, found))
+    if is_first and not is_late and found is not None:
         progress.predicted(id, near=is_near(guess, found), factor=factor_off(guess, found))
 
 
 def verdict(guess: Guess, found: Any) -> str:
     """The guess beside what was found, in a sentence or two."""
+    if found is None:
+        return f"You predicted {guess}. This machine can't tell."
     if guess.among:
         return _chosen(guess, found)
     said = f"You predicted {guess}. It is {guesses.written(guess.unit, found)}: "
@@ -101,7 +104,8 @@ def factor_off(guess: Guess, found: Any) -> float | None:
         return 1.0
     if nearest * truth <= 0 or not math.isfinite(truth):
         return None
-    return max(nearest / truth, truth / nearest)
+    factor = max(nearest / truth, truth / nearest)
+    return factor if math.isfinite(factor) else None
 
 
 def is_near(guess: Guess, found: Any) -> bool:
@@ -109,8 +113,10 @@ def is_near(guess: Guess, found: Any) -> bool:
     if guess.among:
         return guess.named == _names(found)
     factor = factor_off(guess, found)
-    is_wide = guess.low < guess.high and not (0 < guess.high <= WIDE * guess.low)
-    return factor is not None and factor <= NEAR and not is_wide
+    if guess.low == guess.high:
+        return factor is not None and factor <= NEAR
+    small, large = sorted(map(abs, (guess.low, guess.high)))
+    return factor == 1 and guess.low * guess.high > 0 and large <= WIDE * small
 
 
 def _chosen(guess: Guess, found: Any) -> str:

@@ -32,22 +32,25 @@ def is_kept() -> bool:
 
 
 def read() -> Kept:
-    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: answers foreseen or not.
+    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: answers foreseen or not;
+    `seen`: questions whose answers came before a guess.
 
     Empty where no whole file is there; a file of before there were predictions has none.
     """
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
         cells = {str(stem): list(map(str, ids)) for stem, ids in found["cells"].items()}
-        guesses = [calibration.checked(one) for one in found.get("predicted", [])]
-        return {"cells": cells, "passed": list(map(str, found["passed"])), "predicted": guesses}
+        guesses = calibration.readable(found.get("predicted", []))
+        seen = list(map(str, found.get("seen", [])))
+        passed = list(map(str, found["passed"]))
+        return {"cells": cells, "passed": passed, "predicted": guesses, "seen": seen}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return nothing()
 
 
 def nothing() -> Kept:
     """What is kept of somebody who did nothing yet."""
-    return {"cells": {}, "passed": [], "predicted": []}
+    return {"cells": {}, "passed": [], "predicted": [], "seen": []}
 
 
 def ran_cell(chapter: str, cell: str) -> None:
@@ -64,6 +67,17 @@ def passed(exercise: str) -> None:
     """Keeps that an answer to the exercise was right."""
     if exercise not in read()["passed"]:
         _change(lambda kept: kept["passed"].append(exercise))
+
+
+def is_seen(question: str) -> bool:
+    """Whether its answer was shown here before, to somebody who hadn't guessed."""
+    return question in read()["seen"]
+
+
+def saw(question: str) -> None:
+    """Keeps that the answer was shown to somebody who hadn't guessed."""
+    if not is_seen(question) and is_kept():
+        _change(lambda kept: kept["seen"].append(question))
 
 
 def predicted(question: str, near: bool, factor: float | None) -> None:

@@ -38,6 +38,9 @@ def said(capsys):
         ((1, 5), "times", 3.0, "but a range so wide foresees little.", False),
         ((2, 5), "times", 30.0, "you were ≈ 6 times too low.", False),
         ((-1, 5), "times", 3.0, "but a range so wide foresees little.", False),
+        ((-5, -3), "dB", -4.0, "within your range.", True),
+        ((5, 20), "ms", 0.03, "you were ≈ 1.5 times too low.", False),
+        (1e308, "s", 2e-9, "no factor leads", False),
         (0, "times", 0, "It is 0 times: you foresaw it.", True),
         (3, "times", 0, "no factor leads from one to the other.", False),
         (-3, "dB", 3.0, "no factor leads from one to the other.", False),
@@ -92,7 +95,7 @@ def test_a_guess_after_the_answer_is_judged_but_does_not_count(kept, capsys):
     predict("async.launch", ..., "ms")
     answer("async.launch", 0.001)
     predict("async.launch", 1, "ms")
-    assert said(capsys).endswith("you foresaw it. (It came after the answer, so it doesn't count.)")
+    assert said(capsys).endswith("you foresaw it. (You had seen the answer, so it doesn't count.)")
     answer("async.launch", 0.001)
     assert kept() == []
 
@@ -104,6 +107,29 @@ def test_the_first_counted_guess_stands_also_in_a_new_kernel(kept, monkeypatch):
     predict("async.launch", 1, "ms")
     answer("async.launch", 0.001)
     assert [row["near"] for row in kept()] == [False]
+
+
+def test_an_answer_seen_without_a_guess_is_remembered_in_the_next_kernel(kept, monkeypatch, capsys):
+    answer("async.launch", 0.001)
+    monkeypatch.setattr(predictions, "_found", {})
+    predict("async.launch", 1, "ms")
+    answer("async.launch", 0.001)
+    assert said(capsys).endswith("(You had seen the answer, so it doesn't count.)")
+    assert kept() == []
+
+
+def test_a_guess_after_an_answer_that_could_not_be_told_is_no_crash(kept, capsys):
+    answer("async.gpu", None)
+    predict("async.gpu", 3, "times")
+    assert "This machine can't tell." in said(capsys)
+
+
+def test_a_cell_run_again_keeps_what_was_typed_into_its_box(kept):
+    predictions.take("async.launch", "2.7", "ms", ())
+    predict("async.launch", ..., "ms")
+    assert str(guesses.of("async.launch")) == "2.7 ms"
+    box = Box(lambda typed: "", "ms", (), guesses.of("async.launch"))
+    assert box.field.value == "2.7"
 
 
 def test_what_this_machine_cannot_tell_is_said_and_does_not_count(kept, capsys):
@@ -144,11 +170,14 @@ def guessed(*near):
 def test_calibration_compares_the_first_half_with_the_second():
     few = calibration.in_words(guessed(True, False, True))
     assert few == "Predictions: 2 of 3 right or within 2 times, numbers typically 1.5 times off."
-    better = calibration.in_words(guessed(False, False, False, True, True, True, False, True))
-    assert "The first half 1 of 4, the second 3 of 4: you are getting better." in better
-    same = calibration.in_words(guessed(*[True, False] * 4))
-    assert same.endswith("no better yet.")
+    better = calibration.in_words(guessed(*[False] * 5, True, *[True] * 5, False))
+    assert "The first half 1 of 6, the second 5 of 6: you are getting better." in better
     assert "No predictions yet" in calibration.in_words([])
+
+
+@pytest.mark.parametrize("near", [[True, False] * 4, [False] * 4 + [True, False] * 2])
+def test_luck_is_not_called_getting_better(near):
+    assert "better" not in calibration.in_words(guessed(*near))
 
 
 def test_the_report_counts_the_predictions_of_each_chapter(kept, monkeypatch, capsys):

@@ -78,8 +78,7 @@ def test_two_kernels_at_once_lose_nothing(kept):
     assert len(progress.read()["cells"]["02"]) == 60
 
 
-BAD_GUESS = '{"cells": {}, "passed": [], "predicted": [{"id": "a.b", "near": 1, "factor": 0}]}'
-BROKEN = ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}', BAD_GUESS]
+BROKEN = ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}']
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -128,3 +127,11 @@ def test_the_first_guess_stands(kept):
     progress.predicted("async.launch", near=False, factor=30.0)
     progress.predicted("async.launch", near=True, factor=1.0)
     assert [one["near"] for one in progress.read()["predicted"]] == [False]
+
+
+@pytest.mark.parametrize("bad", ['{"id": "a.b", "near": 1, "factor": 0}', "7", '{"id": "a.b"}'])
+def test_a_guess_that_cannot_be_read_is_dropped_and_nothing_else(kept, bad):
+    good = '{"id": "c.d", "near": true, "factor": 1.5}'
+    kept.write_text(f'{{"cells": {{}}, "passed": ["a.b"], "predicted": [{bad}, {good}]}}')
+    found = progress.read()
+    assert found["passed"] == ["a.b"] and [one["id"] for one in found["predicted"]] == ["c.d"]

@@ -84,3 +84,25 @@ def _switched_on(device_type: str, dtype: torch.dtype) -> Iterator[None]:
             torch.clear_autocast_cache()
         torch.set_autocast_enabled(device_type, before[0])
         torch.set_autocast_dtype(device_type, before[1])
+
+
+def cuda_dtype(name: str, dtype: torch.dtype) -> torch.dtype | str:
+    """What comes out of one of OPERATORS for inputs of `dtype` under CUDA's autocast to BF16."""
+    return dtype_by_rules(OPERATORS[name][0], *inputs_of(name, dtype))
+
+
+def autocast_table(
+    here: Callable[[str, torch.dtype], torch.dtype],
+) -> list[dict[str, str]]:
+    """For each of OPERATORS: the dtypes that come out, of `here(name, dtype)` and on CUDA."""
+    columns = {"CPU": here, "CUDA": cuda_dtype}
+    inputs = {"FP32": torch.float32, "BF16": torch.bfloat16}
+    return [
+        {"operator": name}
+        | {
+            f"{word} in, {where}": str(find(name, dtype)).removeprefix("torch.")
+            for where, find in columns.items()
+            for word, dtype in inputs.items()
+        }
+        for name in OPERATORS
+    ]
