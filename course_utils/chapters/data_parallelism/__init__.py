@@ -11,7 +11,7 @@ ROOMS, __getattr__, __dir__ = door(
         "scaling": "by_latency fit_latency last_ratio_again trained",
         "scaling_trials": "ddp_spans gpu_efficiency published_efficiency step_seconds",
         "staleness": "descend_quadratic rate_limit stale_descent",
-        "step_widget": "step_timeline",
+        "step_widget": "efficiency_by_link step_timeline",
         "thread_replicas": "data_parallel",
         "train_script": "save_script",
         "trials": "split_by_d2l",

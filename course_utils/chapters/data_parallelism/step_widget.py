@@ -6,7 +6,7 @@ from functools import partial
 import ipywidgets as widgets
 
 from course_utils.chapters.collectives.costs import Link
-from course_utils.chapters.data_parallelism.scaling import Cluster, step_spans
+from course_utils.chapters.data_parallelism.scaling import Cluster, efficiency, step_spans
 from course_utils.core.measurement import format_ratio
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import Picture
@@ -46,10 +46,8 @@ def draw_step(
 
     A step takes 6 FLOP a token and parameter, and sends gradients in BF16.
     """
-    cluster = Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
-    n_bytes, flops = 2e6 * millions, 6e6 * tokens * millions
-    buckets = max(1, round(n_bytes / BUCKET_BYTES))
-    spans = step_spans(cluster, flops, n_bytes, buckets, overlap)
+    flops, n_bytes, buckets = _step(tokens, millions)
+    spans = step_spans(_cluster(ranks, link), flops, n_bytes, buckets, overlap)
     if buckets > 20:
         spans = [replace(span, note="") if span.row == "network" else span for span in spans]
     computing = sum(span.seconds for span in spans if span.row == "compute")
@@ -59,3 +57,18 @@ def draw_step(
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
     return draw(spans, title, ["compute", "network"], exact=True), said + own
+
+
+def efficiency_by_link(ranks: int, tokens: int, millions: int) -> dict[str, float]:
+    """The efficiency that the widget shows with overlap, for each of its links."""
+    return {link: efficiency(_cluster(ranks, link), *_step(tokens, millions)) for link in LINKS}
+
+
+def _cluster(ranks: int, link: str) -> Cluster:
+    return Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
+
+
+def _step(tokens: int, millions: int) -> tuple[float, float, int]:
+    """FLOP and gradient bytes of a rank's step, and the buckets that they are sent in."""
+    n_bytes = 2e6 * millions
+    return 6e6 * tokens * millions, n_bytes, max(1, round(n_bytes / BUCKET_BYTES))
