@@ -62,6 +62,7 @@ def compare_lines(
     marks: Mapping[float, str] | None = None,
     guess: str = "",
     guess_at: str = "",
+    x_varies: bool = False,
 ) -> style.Picture:
     """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
 
@@ -72,7 +73,8 @@ def compare_lines(
     words at places on the x axis, such as the sizes of caches; beside live lines, this machine's.
     A prediction beside live lines is taken for one that was made from them. `guess` and `guess_at`
     are ids of questions whose answers are a height and a place on the x axis: what the reader
-    guessed, if anything, is a dashed line.
+    guessed, if anything, is a dashed line. With `x_varies` the machine decides how far the live
+    lines reach, so that the figure's text leaves them out.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
@@ -82,7 +84,7 @@ def compare_lines(
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
         if one.kind == "live" or (some_live and one.kind == "predicted"):
-            mark_live(axes.lines[-1])
+            (mark_local if x_varies else mark_live)(axes.lines[-1])
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
