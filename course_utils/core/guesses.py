@@ -47,6 +47,8 @@ class Guess:
         if self.among:
             return ", ".join(name for name in self.among if name in self.named)
         low, high = _short(self.low), _short(self.high)
+        if self.low == self.high == 1:
+            return f"1 {self.unit.removesuffix('s')}".strip()
         number = low if self.low == self.high else f"{low} to {high}"
         return f"{number} {self.unit}".strip()
 
@@ -87,11 +89,11 @@ def truth_in(unit: str, found: Any) -> float:
 
 
 def written(unit: str, found: Any) -> str:
-    """A found number for people; whatever isn't a whole number carries its ≈."""
+    """A found number for people; what was measured, or isn't a whole number, carries its ≈."""
     if unit in SECONDS:
         return format_seconds(found)
-    value = truth_in(unit, found)
-    return f"{'' if isinstance(found, int) else '≈ '}{_short(value)} {unit}".strip()
+    is_measured = hasattr(found, "others") or not float(found).is_integer()
+    return f"{'≈ ' if is_measured else ''}{_short(truth_in(unit, found))} {unit}".strip()
 
 
 def _short(value: float) -> str:

@@ -37,8 +37,9 @@ class Chapter:
         return _read(self.path)["metadata"]["course"]["minutes"] if self.is_written else None
 
     def cells_before_the_exercises(self) -> list[str]:
-        """The ids of the code cells that hold no exercise."""
-        return [c["id"] for c in code_cells(self.path) if not c["id"].startswith(EXERCISE)]
+        """The ids of the code cells that hold no exercise and don't ask for a prediction alone."""
+        cells = [c for c in code_cells(self.path) if not re.match(PREDICT, c["source"])]
+        return [c["id"] for c in cells if not c["id"].startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
         """The names of the chapter's exercises, even where a reader overwrote their cells."""

@@ -39,8 +39,7 @@ def course_map() -> Picture:
             _arrow(axes, start, (x, y))
     axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
     if kept["predicted"]:
-        how = "In a box: predictions near, of those made. "
-        say_origins(figure, [textwrap.fill(how + calibration.in_words(kept["predicted"]), 100)])
+        say_origins(figure, [textwrap.fill(calibration.in_words(kept["predicted"]), 100)])
     return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), live=False)
 
 
@@ -125,7 +124,7 @@ def _box(
     title = textwrap.fill(chapter.title, 14)
     ink = INK if written else "#6B6B6B"
     made, near = calibration.count(kept["predicted"], chapter.predictions() if written else [])
-    first = f"{chapter.number}{done}" + (f" · {near}/{made}" if made else "")
+    first = f"{chapter.number}{done}" + (f" · {near} of {made} near" if made else "")
     axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=ink, fontsize=11, zorder=3)
 
 

@@ -16,6 +16,8 @@ from course_utils.lesson import progress
 ID = re.compile(r"[a-z_]+\.[a-z0-9_]+")
 WIDE = NEAR * NEAR  # a range whose ends are further apart foresees nothing
 LATE = "(You had seen the answer, so it doesn't count.)"
+TOLERANCES = {"dB": 3}  # of units that are logarithms: 3 dB are a factor of 2
+_exact: set[str] = set()  # the questions whose answers can be told without measuring
 _found: dict[str, Any] = {}  # what this kernel has answered
 
 
@@ -52,16 +54,19 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
     return f"Kept: {made}."
 
 
-def answer(id: str, found: Any) -> None:
+def answer(id: str, found: Any, exact: bool = False) -> None:
     """Says how far the guess was from what was `found`; nothing where there was no guess.
 
     A number is in seconds, bytes or as a share where the question's unit is one of time, of bytes
     or %, else in that unit. Where names were to choose from, it is a name, or several of them.
-    None says that this machine can't tell. The first guess at each question, made before its
+    `exact` says that only the very number is near: it can be told without measuring. None says
+    that this machine can't tell. The first guess at each question, made before its
     answer, is kept for your calibration.
     """
     guess, is_first = guesses.of(id), id not in _found
     _found[id] = found
+    if exact:
+        _exact.add(id)
     if guess is None:
         progress.saw(id)
         return
@@ -79,12 +84,18 @@ def verdict(guess: Guess, found: Any) -> str:
         return _chosen(guess, found)
     said = f"You predicted {guess}. It is {guesses.written(guess.unit, found)}: "
     low, high = guess.low, guess.high
+    if guess.id in _exact:
+        return said + ("you foresaw it." if is_near(guess, found) else "not what you foresaw.")
     truth, factor = guesses.truth_in(guess.unit, found), factor_off(guess, found)
     if low < high and low <= truth <= high:
         narrow = "" if is_near(guess, found) else ", but a range so wide foresees little"
         return f"{said}within your range{narrow}."
+    if guess.unit in TOLERANCES and low == high:
+        side = "high" if low > truth else "low"
+        return f"{said}you were ≈ {abs(low - truth):.3g} {guess.unit} too {side}."
     if factor is None:
-        return f"{said}no factor leads from one to the other."
+        side = "high" if low > truth else "low"
+        return f"{said}that was too {side}, and no factor says by how much."
     if factor < 1.1:
         return f"{said}you foresaw it."
     side = "high" if low > truth else "low"
@@ -94,9 +105,10 @@ def verdict(guess: Guess, found: Any) -> str:
 def factor_off(guess: Guess, found: Any) -> float | None:
     """How many times too high or too low the guess was, at least 1; of a range, its nearer end.
 
-    None for names, and where a sign differs or one of the two is zero.
+    None for names, exact answers and units that are logarithms, and where a sign differs or one of
+    the two is zero.
     """
-    if guess.among:
+    if guess.among or guess.id in _exact or guess.unit in TOLERANCES:
         return None
     truth = guesses.truth_in(guess.unit, found)
     nearest = min(max(truth, guess.low), guess.high)
@@ -112,11 +124,16 @@ def is_near(guess: Guess, found: Any) -> bool:
     """Within 2 times; a range no wider than 4 times with the truth in it; just the right names."""
     if guess.among:
         return guess.named == _names(found)
+    if guess.id in _exact:
+        return guess.low == guess.high == guesses.truth_in(guess.unit, found)
+    if guess.unit in TOLERANCES and guess.low == guess.high:
+        return abs(guess.low - guesses.truth_in(guess.unit, found)) <= TOLERANCES[guess.unit]
     factor = factor_off(guess, found)
     if guess.low == guess.high:
         return factor is not None and factor <= NEAR
     small, large = sorted(map(abs, (guess.low, guess.high)))
-    return factor == 1 and guess.low * guess.high > 0 and large <= WIDE * small
+    is_inside = guess.low <= guesses.truth_in(guess.unit, found) <= guess.high
+    return is_inside and guess.low * guess.high > 0 and large <= WIDE * small
 
 
 def _chosen(guess: Guess, found: Any) -> str:

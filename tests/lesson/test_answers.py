@@ -29,13 +29,18 @@ NO_NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("three", THREES, ids=repr)
+def kind(value):
+    """A name for a case that is the same in every process that collects it."""
+    return type(value).__name__
+
+
+@pytest.mark.parametrize("three", THREES, ids=kind)
 def test_a_number_of_any_library_is_a_number(three):
     found = as_number(three)
     assert found == 3 and type(found) in (int, float)
 
 
-@pytest.mark.parametrize("nan", NANS, ids=repr)
+@pytest.mark.parametrize("nan", NANS, ids=kind)
 def test_nan_of_any_library_is_no_number_and_the_message_says_nan(nan):
     with pytest.raises(Wrong, match="your function returned nan"):
         as_number(nan)
@@ -43,7 +48,7 @@ def test_nan_of_any_library_is_no_number_and_the_message_says_nan(nan):
         as_numbers([1, nan])
 
 
-@pytest.mark.parametrize("other", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("other", NO_NUMBERS, ids=kind)
 def test_what_is_no_number_is_said_as_it_is(other):
     with pytest.raises(Wrong, match="want a number"):
         as_number(other)

@@ -14,6 +14,7 @@ def kept(tmp_path, monkeypatch):
     """A reader without a past, in a kernel that has answered nothing."""
     monkeypatch.setenv(progress.FILE, str(tmp_path / "progress.json"))
     monkeypatch.setattr(predictions, "_found", {})
+    monkeypatch.setattr(predictions, "_exact", set())
     monkeypatch.setattr(guesses, "_made", {})
     return lambda: progress.read()["predicted"]
 
@@ -34,17 +35,25 @@ def said(capsys):
         (1, "ms", 2.1e-3, "you were ≈ 2.1 times too low.", False),
         (100, "MiB", 105 * 2**20, "It is 105 MiB: you foresaw it.", True),
         (40, "%", 0.8, "It is ≈ 80 %: you were ≈ 2 times too low.", True),
-        ((2, 5), "times", 3.0, "You predicted 2 to 5 times. It is ≈ 3 times: within your", True),
+        ((2, 5), "times", 3.0, "You predicted 2 to 5 times. It is 3 times: within your", True),
         ((1, 5), "times", 3.0, "but a range so wide foresees little.", False),
         ((2, 5), "times", 30.0, "you were ≈ 6 times too low.", False),
         ((-1, 5), "times", 3.0, "but a range so wide foresees little.", False),
         ((-5, -3), "dB", -4.0, "within your range.", True),
         ((5, 20), "ms", 0.03, "you were ≈ 1.5 times too low.", False),
-        (1e308, "s", 2e-9, "no factor leads", False),
+        (1e308, "s", 2e-9, "that was too high, and no factor", False),
         (0, "times", 0, "It is 0 times: you foresaw it.", True),
-        (3, "times", 0, "no factor leads from one to the other.", False),
-        (-3, "dB", 3.0, "no factor leads from one to the other.", False),
-        (-3, "dB", -3.0, "you foresaw it.", True),
+        (3, "times", 0, "that was too high, and no factor says by how much.", False),
+        (-3, "dB", 3.0, "you were ≈ 6 dB too low.", False),
+        (3, "dB", 22.3, "you were ≈ 19.3 dB too low.", False),
+        (
+            1,
+            "times",
+            3.0,
+            "You predicted 1 time. It is 3 times: you were ≈ 3 times too low.",
+            False,
+        ),
+        (-3, "dB", -1.0, "you were ≈ 2 dB too low.", True),
     ],
 )
 def test_a_number_is_told_by_which_factor_it_was_off(kept, capsys, guess, unit, found, words, near):
@@ -76,6 +85,14 @@ def test_a_choice_is_right_where_all_names_are(kept, capsys, guess, found, words
     answer("collectives.quickest", found)
     assert said(capsys).endswith(words)
     assert kept() == [{"id": "collectives.quickest", "near": near, "factor": None}]
+
+
+@pytest.mark.parametrize("guess, near", [(9, False), (12, True), ((11, 13), False)])
+def test_what_can_be_told_exactly_is_foreseen_exactly_or_not(kept, capsys, guess, near):
+    predict("collectives.sum", guess)
+    answer("collectives.sum", 12, exact=True)
+    assert ("It is 12: you foresaw it." in said(capsys)) is near
+    assert kept() == [{"id": "collectives.sum", "near": near, "factor": None}]
 
 
 def test_without_a_guess_the_page_says_nothing(kept, capsys):

@@ -63,7 +63,7 @@ def _cut(lines: list[str]) -> list[str]:
 def _panel(axes: "Axes", live: bool) -> list[str]:
     if axes.get_gid() == LOCAL:
         return [f"{axes.get_title(loc='left')}: differs from machine to machine"]
-    varies = live or any(line.get_gid() == LIVE for line in axes.lines)
+    varies = live or any(line.get_gid() in (LIVE, LOCAL) for line in axes.lines)
     words = Words(axes, [text for text in axes.texts if text.get_gid() != LOCAL])
     body = [*bars(axes, words, live), *_lines(axes, words, live), *_areas(axes, words, live)]
     body += _boxes(axes, live)
