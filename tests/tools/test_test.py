@@ -130,7 +130,7 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     program = (
         "from tools.test import Selection, run\n"
         f"page = 'notebooks/{FORMATS}.ipynb'\n"
-        f"print(run(Selection(['tests/pages/test_structure.py'], [page], ['{FORMATS}']), []))"
+        f"print(run(Selection(['tests/pages/test_figures.py'], [page], ['{FORMATS}']), []))"
     )
     own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
     command = [sys.executable, "-c", program]
@@ -143,7 +143,7 @@ def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
     named = "\n".join(chapter["failed"])
     assert "Cell 1: ClaimError: ✗ two is more than three" in named
     assert r"Cell 2: the stored output differs: '3\n' == '2\n'" in named
-    assert "test_every_cell_that_draws_stores_a_picture_that_is_not_blank" in named
+    assert "test_every_picture_that_a_page_draws_is_stored_whole" in named
     assert "Cell 4: DeprecationWarning: old" in named
     assert all(f"✗ {FORMATS}, {line}" in done.stdout for line in chapter["failed"])
 

@@ -74,10 +74,14 @@ def shortened(source: Path, folder: Path) -> Path:
 
 def guessed(text: str) -> str:
     """The page as a reader leaves it who answers each **Predict**: 1, or the first of the names."""
-    names = re.compile(r'(predict\(\\"[\w.]+\\", )\.\.\.(, among=\[(\\"[^\]]*?\\"))')
-    numbers = re.compile(r'(predict\(\\"[\w.]+\\", )\.\.\.')
-    lists = re.compile(r'(predict\(\\"[\w.]+\\", )\.\.\.(, among=(list\(\w+\)))')
-    return numbers.sub(r"\g<1>1", lists.sub(r"\1\3[0]\2", names.sub(r"\1\3\2", text)))
+    page = json.loads(text)
+    for cell in page["cells"]:
+        source = "".join(cell["source"])
+        if source.startswith("predict("):
+            named = re.sub(r'\.\.\.(,\s+among=\[\s*("[^"]*"))', r"\2\1", source)
+            named = re.sub(r"\.\.\.(,\s+among=(list\(\w+\)))", r"\2[0]\1", named)
+            cell["source"] = named.replace("...", "1").splitlines(keepends=True)
+    return json.dumps(page, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
