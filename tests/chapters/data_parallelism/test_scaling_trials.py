@@ -1,5 +1,6 @@
 """Scaling as it was recorded and published: efficiencies, and a step of DDP."""
 
+from course_utils.chapters.data_parallelism import scaling_trials
 from course_utils.chapters.data_parallelism.scaling_trials import ddp_spans, gpu_efficiency
 from course_utils.core.evidence import data, published
 
@@ -28,3 +29,15 @@ def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients
         assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
     assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
     assert "MIT" in data("published/ddp_resnet50_step.json")["licence"]
+
+
+def test_a_step_takes_the_time_of_all_timed_steps_over_their_number(monkeypatch):
+    """A clock that goes on by a second for each all_reduce, and ranks of which there is one."""
+    clock = [0.0]
+    monkeypatch.setattr(scaling_trials.dist, "barrier", lambda: None)
+    monkeypatch.setattr(scaling_trials.dist, "get_world_size", lambda: 1)
+    monkeypatch.setattr(
+        scaling_trials.dist, "all_reduce", lambda _: clock.__setitem__(0, clock[0] + 1)
+    )
+    monkeypatch.setattr(scaling_trials.time, "perf_counter", lambda: clock[0])
+    assert scaling_trials.step_seconds(batch=2, steps=4) == 1
