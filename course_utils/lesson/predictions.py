@@ -59,9 +59,9 @@ def answer(id: str, found: Any, exact: bool = False) -> None:
 
     A number is in seconds, bytes or as a share where the question's unit is one of time, of bytes
     or %, else in that unit. Where names were to choose from, it is a name, or several of them.
-    `exact` says that only the very number is near: it can be told without measuring. None says
-    that this machine can't tell. The first guess at each question, made before its
-    answer, is kept for your calibration.
+    None says that this machine can't tell. `exact` says that only the very number is near: it can
+    be told without measuring. The first guess at each question, made before its answer, is kept
+    for your calibration.
     """
     guess, is_first = guesses.of(id), id not in _found
     _found[id] = found
@@ -83,22 +83,20 @@ def verdict(guess: Guess, found: Any) -> str:
     if guess.among:
         return _chosen(guess, found)
     said = f"You predicted {guess}. It is {guesses.written(guess.unit, found)}: "
-    low, high = guess.low, guess.high
+    low, high, truth = guess.low, guess.high, guesses.truth_in(guess.unit, found)
     if guess.id in _exact:
         return said + ("you foresaw it." if is_near(guess, found) else "not what you foresaw.")
-    truth, factor = guesses.truth_in(guess.unit, found), factor_off(guess, found)
     if low < high and low <= truth <= high:
         narrow = "" if is_near(guess, found) else ", but a range so wide foresees little"
         return f"{said}within your range{narrow}."
-    if guess.unit in TOLERANCES and low == high:
-        side = "high" if low > truth else "low"
-        return f"{said}you were ≈ {abs(low - truth):.3g} {guess.unit} too {side}."
-    if factor is None:
-        side = "high" if low > truth else "low"
-        return f"{said}that was too {side}, and no factor says by how much."
-    if factor < 1.1:
+    side, factor = "high" if low > truth else "low", factor_off(guess, found)
+    if low == high == truth or (factor and factor < 1.1):
         return f"{said}you foresaw it."
-    side = "high" if low > truth else "low"
+    if guess.unit in TOLERANCES:
+        off = max(low - truth, truth - high)
+        return f"{said}you were ≈ {off:.3g} {guess.unit} too {side}."
+    if factor is None:
+        return f"{said}that was too {side}, and no factor says by how much."
     return f"{said}you were ≈ {factor:,.3g} times too {side}."
 
 

@@ -54,6 +54,8 @@ def said(capsys):
             False,
         ),
         (-3, "dB", -1.0, "you were ≈ 2 dB too low.", True),
+        (-3, "dB", -3.0, "you foresaw it.", True),
+        ((2, 3), "dB", 22.0, "you were ≈ 19 dB too low.", False),
     ],
 )
 def test_a_number_is_told_by_which_factor_it_was_off(kept, capsys, guess, unit, found, words, near):

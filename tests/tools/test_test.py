@@ -81,6 +81,15 @@ def broken_course(tmp_path):
     return tmp_path
 
 
+def in_the_course(course, library, chapters, stems):
+    """What `make test` prints there of such a selection; its last line is whether all passed."""
+    chosen = f"Selection({library!r}, {chapters!r}, {stems!r})"
+    program = f"from tools.test import Selection, run\nprint(run({chosen}, []))"
+    own = {**os.environ, "PYTHONPATH": str(course), "WORKERS": "0"}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=course, env=own, capture_output=True, text=True)
+
+
 def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_course):
     page = broken_course / "notebooks" / f"{FORMATS}.ipynb"
     once = "import pathlib\nmark = pathlib.Path('mark')\nassert mark.exists() or mark.touch()"
@@ -89,13 +98,7 @@ def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_cours
         cell.execution_count, cell.outputs = 1, []
     cells[0].source = "one = 1"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), page)
-    program = (
-        "from tools.test import Selection, run\n"
-        f"print(run(Selection([], ['notebooks/{FORMATS}.ipynb'], []), []))"
-    )
-    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
+    done = in_the_course(broken_course, [], [f"notebooks/{FORMATS}.ipynb"], [])
     assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
     assert f"– {FORMATS}, passed when run again: Cell 1: AssertionError" in done.stdout
     kept = json.loads((broken_course / "build" / "report.json").read_text())
@@ -113,13 +116,7 @@ def test_a_claim_that_was_not_decided_is_reported_and_its_page_passes_at_once(br
     notebook.cells = notebook.cells[:2]
     notebook.cells[1].source = UNDECIDED
     nbformat.write(notebook, page)
-    program = (
-        "from tools.test import Selection, run\n"
-        f"print(run(Selection([], ['notebooks/{FORMATS}.ipynb'], []), []))"
-    )
-    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
+    done = in_the_course(broken_course, [], [f"notebooks/{FORMATS}.ipynb"], [])
     assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
     assert "Again" not in done.stdout
     assert f"{FORMATS}.ipynb::Cell 1: two is more than three (not decided, other" in done.stdout
@@ -127,14 +124,8 @@ def test_a_claim_that_was_not_decided_is_reported_and_its_page_passes_at_once(br
 
 
 def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
-    program = (
-        "from tools.test import Selection, run\n"
-        f"page = 'notebooks/{FORMATS}.ipynb'\n"
-        f"print(run(Selection(['tests/pages/test_figures.py'], [page], ['{FORMATS}']), []))"
-    )
-    own = {**os.environ, "PYTHONPATH": str(broken_course), "WORKERS": "0"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=broken_course, env=own, capture_output=True, text=True)
+    tests, page = ["tests/pages/test_figures.py"], [f"notebooks/{FORMATS}.ipynb"]
+    done = in_the_course(broken_course, tests, page, [FORMATS])
     assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
     kept = json.loads((broken_course / "build" / "report.json").read_text())
     chapter = kept["chapters"][FORMATS]
