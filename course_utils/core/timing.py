@@ -176,8 +176,10 @@ def _repeat(
             gc.enable()
     if len(quiet) >= LEAST_REPETITIONS:
         return Measurement(tuple(quiet), len(every), total.cores(), clock)
-    others = total.cores()  # of repetitions that were disturbed: however short that was
-    return Measurement(tuple(every), len(every), others and max(others, busiest), clock)
+    others = total.cores()
+    if others is not None:  # of repetitions that were disturbed: however short that was
+        others = max(others, busiest)
+    return Measurement(tuple(every), len(every), others, clock)
 
 
 def _block(once: Callable[[], float], left_seconds: float) -> list[float]:

@@ -63,7 +63,7 @@ def answer(id: str, found: Any, exact: bool = False) -> None:
     be told without measuring. The first guess at each question, made before its answer, is kept
     for your calibration.
     """
-    guess, is_first = guesses.of(id), id not in _found
+    guess = guesses.of(id)
     _found[id] = found
     if exact:
         _exact.add(id)
@@ -72,7 +72,7 @@ def answer(id: str, found: Any, exact: bool = False) -> None:
         return
     is_late = progress.is_seen(id)
     print(f"{verdict(guess, found)} {LATE}" if is_late else verdict(guess, found))
-    if is_first and not is_late and found is not None:
+    if not is_late and found is not None:
         progress.predicted(id, near=is_near(guess, found), factor=factor_off(guess, found))
 
 

@@ -186,6 +186,14 @@ def test_what_follows_has_a_mark_of_its_own_and_fails_where_it_does_not(
         follows("three-over-four", "three is more than four", 3 > 4)
 
 
+def test_a_measurement_is_no_arithmetic(own_data, fake_machine):
+    fake_machine()
+    took = Measurement((1.0,), 1, 0.0, "host")
+    for measured in (took, took / took):
+        with pytest.raises(TypeError, match="far-over-near was measured here"):
+            follows("far-over-near", "far costs half of near", measured, above=0.5)
+
+
 def test_what_follows_is_no_evidence_of_this_machine(recording, fake_machine):
     fake_machine(gpus=1)
     follows("two-over-one", "two is more than one", 2 > 1)

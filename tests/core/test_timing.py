@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import time
+from itertools import chain, repeat
 from types import SimpleNamespace
 
 import psutil
@@ -69,6 +70,12 @@ def test_where_no_moment_is_quiet_all_are_kept_and_it_says_so(monkeypatch):
     m = measure(lambda: time.sleep(0.002), budget_seconds=0.2)
     assert m.n == m.offered
     assert "others took ≈ 1.00 cores" in str(m)
+
+
+def test_what_was_disturbed_in_short_is_not_called_quiet_as_a_whole(monkeypatch):
+    clocks = chain([Quiet()], repeat(AlwaysBusy()))  # that of all repetitions, of single blocks
+    monkeypatch.setattr(timing, "OthersClock", lambda: next(clocks))
+    assert measure(lambda: time.sleep(0.002), budget_seconds=0.1).others == 1.0
 
 
 def test_a_system_that_does_not_tell_is_said_not_to(monkeypatch, tmp_path):
