@@ -114,6 +114,15 @@ def test_live_bars_and_lines_compare_equal_whatever_was_measured(scale):
         assert settled(repr(one)) == settled(repr(other))
 
 
+def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
+    def text(reach, **how):
+        lines = [("here", {2.0**k: 1.0 for k in range(reach)}), ("sheet", Series.exact(POWERS))]
+        return settled(repr(compare_lines("Lines", lines, x_label="n", y_label="s", **how)))
+
+    assert text(9, x_varies=True) == text(12, x_varies=True)
+    assert text(9) != text(12)
+
+
 def test_what_a_machine_is_called_and_the_date_stay_out():
     text = compare_bars("Bars", {"a": 1.0}).drawn + compare_lines(
         "Lines", [("a", {1: 1.0, 2: 2.0})], x_label="x", y_label="y"
