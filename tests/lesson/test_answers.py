@@ -96,7 +96,7 @@ def test_a_generator_that_never_ends_is_left():
 
 
 def test_close_is_measured_by_what_was_wanted_and_nan_is_close_to_nothing():
-    assert close(100.9, 100, rel_tol=0.01) and not close(101.1, 100, rel_tol=0.01)
+    assert close(100.9, 100, rel_tol=0.01) and not close(101.005, 100, rel_tol=0.01)
     assert close(0.009, 0, abs_tol=0.01) and not close(0.011, 0, abs_tol=0.01)
     assert close(math.inf, math.inf) and not close(1e300, math.inf) and not close(math.inf, 1.0)
     assert not any(close(*pair, 1, 1) for pair in [(math.nan, 1), (1, math.nan), (math.nan,) * 2])
