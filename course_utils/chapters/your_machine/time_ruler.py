@@ -1,7 +1,7 @@
 """A ruler of time: a logarithmic scale from nanoseconds to a second, others' numbers and ours."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures.drawn.figure import mark_live, mark_local
 from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ def draw_ruler(
     live: Mapping[str, float | Measurement | None],
     *elsewhere: Series | None,
     guesses: Mapping[str, str] | None = None,
+    not_everywhere: Collection[str] = (),
 ) -> style.Picture:
     """Live times above the scale, each of the others below, from the shortest to the longest.
 
     What couldn't be measured (None) takes no place. `guesses` has the ids of questions by the live
     times that they ask for: a dotted line leads from each time to what the reader predicted.
+    `not_everywhere` names live times that another machine may lack: the figure's text does too.
     """
     measured = {name: value for name, value in live.items() if value is not None}
     groups = [Series.of(values) for values in (measured, *elsewhere) if values]
@@ -39,7 +41,7 @@ def draw_ruler(
     figure, axes = style.one_panel(title, 1.5 + 0.27 * len(marks))
     axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(-len(down) - 0.6, len(up) + 0.6))
     _scale(axes)
-    _marks(axes, up, 1)
+    _marks(axes, up, 1, not_everywhere)
     _marks(axes, down, -1)
     asked = guesses or {}
     for place, (value, name, _) in enumerate(up, 1):
@@ -59,7 +61,12 @@ def _scale(axes: "Axes") -> None:
     axes.grid(True, axis="x")
 
 
-def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None:
+def _marks(
+    axes: "Axes",
+    marks: list[tuple[float, str, str]],
+    side: int,
+    not_everywhere: Collection[str] = (),
+) -> None:
     """A stem from the scale to each time; the longest time stands next to the scale."""
     for place, (value, name, kind) in enumerate(marks, 1):
         y, colour = side * place, style.COLOURS[kind]
@@ -69,11 +76,13 @@ def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> None
             mark_live(*stem, *mark)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
-        axes.annotate(
+        words = axes.annotate(
             f"{name}: {text}", (value, y), (-8 if late else 8, 0), textcoords="offset points",
             ha="right" if late else "left", va="center", fontsize=10, color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
+        if kind == "live" and name in not_everywhere:
+            mark_local(*stem, *mark, words)
 
 
 def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:

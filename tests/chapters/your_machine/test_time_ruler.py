@@ -20,3 +20,12 @@ def test_the_text_of_a_ruler_is_the_same_whatever_was_measured():
         for live in ({"a read": 2e-9, "a call": 1e-6}, {"a read": 3e-4, "a call": 1e-5})
     )
     assert one == two and "a read: ≈" in one and "main memory: 100 ns" in one
+
+
+def test_the_text_is_the_same_where_a_time_cannot_be_had():
+    def text(**times):
+        live = {"a read": 1e-6, **times}
+        return settled(draw_ruler("A ruler", live, not_everywhere=("disk",)).drawn)
+
+    assert text(disk=1e-4) == text(disk=None) == text(disk=2e-9)
+    assert text(cloud=1e-4) != text()
