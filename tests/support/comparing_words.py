@@ -211,6 +211,8 @@ def _strong(words: list[str], i: int) -> bool | None:
     alone = not after.isalpha() or after in FOLLOWS - (
         {"to"} if word in ("more", "less") else set()
     )
-    if SUPERLATIVE.fullmatch(word):
+    if word == "most":
         return alone and before not in DETERMINER | {"to"}
+    if SUPERLATIVE.fullmatch(word):
+        return True
     return alone or "than" in clause
