@@ -114,8 +114,19 @@ def read_pcie(
     lanes = text_of(folder / "max_link_width")
     if not told or float(told[0]) not in GENERATIONS or not lanes.isdigit() or int(lanes) > 32:
         return None, None
-    generation, left = GENERATIONS[float(told[0])]
-    return f"PCIe {generation} x{lanes}", float(told[0]) * left * int(lanes) / 8
+    generation = GENERATIONS[float(told[0])][0]
+    return f"PCIe {generation} x{lanes}", pcie_gb_per_s(generation, int(lanes))
+
+
+def pcie_gb_per_s(generation: int, lanes: int) -> float:
+    """10⁹ bytes a second one way: lanes × transfers × the share of them that is data.
+
+    Raises: ValueError for a generation that isn't known.
+    """
+    for transfers, (number, data) in GENERATIONS.items():
+        if number == generation:
+            return transfers * data * lanes / 8
+    raise ValueError(f"PCIe {generation} isn't known; there are 1 to {len(GENERATIONS)}")
 
 
 def read_nvlinks(lines: list[str]) -> dict[str, float]:

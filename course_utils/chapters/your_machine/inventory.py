@@ -39,13 +39,15 @@ class Box:
     """A whole machine. Memory in bytes; `limit_bytes` and `cpu_limit` are a container's share.
 
     `cores` counts physical cores by kind, of which processors with two threads have fewer than
-    `threads`.
+    `threads`. `ghz` is the highest clock that the system tells of, in 10⁹ cycles a second; a
+    virtual machine tells the one it was sold with.
     """
 
     processor: str
     sockets: int | None
     cores: dict[str, int]
     threads: int
+    ghz: float | None
     caches: tuple[Cache, ...]
     memory_bytes: int
     limit_bytes: int | None
@@ -68,6 +70,7 @@ def look(root: Path = Path("/")) -> Box:
         sockets=_sockets(cpus),
         cores=_cores(root, cpus),
         threads=len(cpus) or os.cpu_count() or 1,
+        ghz=_ghz(),
         caches=_caches(cpus),
         memory_bytes=machine.memory_bytes,
         limit_bytes=_memory_limit(root),
@@ -104,6 +107,16 @@ def _cores(root: Path, cpus: list[Path]) -> dict[str, int]:
     if len(found) == 1:
         return {"cores": found.total()}
     return {f"{kind} cores": count for kind, count in sorted(found.items())}
+
+
+def _ghz() -> float | None:
+    import psutil
+
+    try:
+        clock = psutil.cpu_freq()
+    except (AttributeError, OSError, RuntimeError, NotImplementedError):
+        return None
+    return max(clock.max, clock.current) / 1000 or None if clock else None
 
 
 def listed_cpus(listed: str) -> list[int]:

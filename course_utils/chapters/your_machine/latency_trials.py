@@ -1,9 +1,8 @@
-"""Waits, timed: a chain of reads here and on a GPU, a disk, a message to oneself, a process.
+"""Waits, timed: a chain of reads on a GPU, a disk, a message to oneself, a process.
 
 What a system can't do or doesn't tell is None; nothing is left behind.
 """
 
-import array
 import os
 import random
 import socket
@@ -12,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -64,24 +63,6 @@ def ring(n_bytes: int, stride: int, device: "torch.device | str" = "cpu") -> "to
     return table.flatten()
 
 
-def chain_step(n_bytes: int) -> Measurement:
-    """Seconds of a step along a chain: the next read needs the last one's answer.
-
-    The step is one of a Python loop, whose own time is in it. Each repetition goes on where the
-    last one ended, so that it meets places which no cache has seen lately.
-    """
-    table, place = array.array("q", ring(n_bytes, 1).numpy().tobytes()), 0
-
-    def follow() -> None:
-        nonlocal place
-        at = place
-        for _ in range(STEPS):
-            at = table[at]
-        place = at
-
-    return measure(follow, budget_seconds=0.06, clock="host").per(STEPS)
-
-
 def gpu_chain_step(n_bytes: int) -> Measurement | None:
     """Seconds of a step along a chain through `n_bytes` of the GPU's memory, by one of its threads.
 
@@ -108,6 +89,29 @@ def gpu_chain_step(n_bytes: int) -> Measurement | None:
         return None
     table.sum()
     return measure(follow, clock="device", budget_seconds=0.05).per(STEPS)
+
+
+def gpu_chain(sizes: Sequence[int]) -> dict[int, Measurement]:
+    """`gpu_chain_step` by bytes of the table; empty where this torch can't compile the kernel."""
+    steps: dict[int, Measurement] = {}
+    for n_bytes in sizes:
+        step = gpu_chain_step(n_bytes)
+        if step is None:
+            break
+        steps[n_bytes] = step
+    return steps
+
+
+def beyond_memory() -> dict[str, Measurement]:
+    """Seconds of four waits beyond memory, by name; one that can't be had here is left out."""
+    reads = disk_reads()
+    found = {
+        "4 KiB, from the page cache": reads["page cache"],
+        "4 KiB, from the disk": reads["disk"],
+        "message to a process and back": loopback_message(),
+        "start of a Python": process_start(),
+    }
+    return {what: took for what, took in found.items() if took is not None}
 
 
 def loopback_message() -> Measurement | None:

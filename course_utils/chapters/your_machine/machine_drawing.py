@@ -144,7 +144,7 @@ def amount(n_bytes: float, base: int = 1000) -> str:
 
 @style.styled
 def draw_box(title: str, *sketches: Sketch) -> style.Picture:
-    """One panel a machine, side by side; a bus is drawn the thicker, the more GB/s it carries."""
+    """One panel a machine, side by side; the way to a part is dotted where its GB/s aren't told."""
     figure = style.new_figure(title, 4)
     panels = figure.subplots(1, len(sketches), squeeze=False)[0]
     depth = max(_panel(axes, one) for axes, one in zip(panels, sketches, strict=True))
@@ -192,9 +192,8 @@ def _branch(axes: "Axes", branch: Branch, y: float, start: float, colour: str) -
     top = y - 0.25
     middle = top - 0.3
     axes.plot([SPINE, SPINE], [start, middle], color=colour, linewidth=2)
-    told = branch.gb_per_s is not None
-    thick = 1.5 + 1.8 * math.log10(max(branch.gb_per_s or 1, 1)) if told else 1.2
-    axes.plot([SPINE, LEFT], [middle] * 2, color=colour, linewidth=thick, ls="-" if told else ":")
+    dashes = ":" if branch.gb_per_s is None else "-"
+    axes.plot([SPINE, LEFT], [middle] * 2, color=colour, linewidth=2, linestyle=dashes)
     axes.text(SPINE + 0.2, middle - 0.15, branch.way, va="top", fontsize=8.5, linespacing=1.1)
     _frame(axes, LEFT, top - height, WIDTH, height, "#FFFFFF")
     axes.text(LEFT + 0.2, top - 0.15, text, va="top", fontsize=9.5, linespacing=1.3)

@@ -12,6 +12,7 @@ from course_utils.chapters.your_machine.buses import (
     disks,
     gpu_links,
     networks,
+    pcie_gb_per_s,
     read_nvlinks,
     read_pcie,
 )
@@ -109,3 +110,12 @@ def test_links_are_those_of_the_gpus_that_torch_sees_in_its_order(monkeypatch, t
     assert (link.name, link.pcie, link.nvlink_gb_per_s) == ("NVIDIA L4", "PCIe 4 x8", None)
     monkeypatch.setattr(buses, "nvidia_smi", lambda *_: status("GPU-b", "25 GB/s"))
     assert gpu_links(tmp_path)[0].nvlink_gb_per_s == 25.0
+
+
+def test_the_bytes_of_a_pcie_link_are_those_that_the_specification_states():
+    stated = {1: 4.0, 2: 8.0, 3: 15.754, 4: 31.508, 5: 63.015, 6: 128.0}  # x16, one way
+    found = {generation: pcie_gb_per_s(generation, 16) for generation in stated}
+    assert found == pytest.approx(stated, rel=1e-4)
+    assert pcie_gb_per_s(4, 4) == pytest.approx(stated[4] / 4, rel=1e-4)
+    with pytest.raises(ValueError, match="PCIe 9 isn't known"):
+        pcie_gb_per_s(9, 16)

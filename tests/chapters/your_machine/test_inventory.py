@@ -1,5 +1,8 @@
 """Processors as made-up /sys trees tell them: an EPYC, a hybrid, an ARM, a container, nothing."""
 
+from types import SimpleNamespace
+
+import psutil
 import pytest
 
 from course_utils.chapters.your_machine.inventory import Cache, listed_cpus, look
@@ -110,3 +113,25 @@ def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path):
 )
 def test_a_list_of_processors_is_read(listed, found):
     assert listed_cpus(listed) == found
+
+
+@pytest.mark.parametrize(
+    "told, ghz",
+    [
+        (SimpleNamespace(current=2100.0, max=0.0), 2.1),
+        (SimpleNamespace(current=900.0, max=4800.0), 4.8),
+        (SimpleNamespace(current=0.0, max=0.0), None),
+        (None, None),
+    ],
+)
+def test_the_clock_is_the_highest_that_the_system_tells(monkeypatch, told, ghz):
+    monkeypatch.setattr(psutil, "cpu_freq", lambda: told)
+    assert look().ghz == ghz
+
+
+def test_a_system_that_hides_its_clock_tells_none(monkeypatch):
+    def hidden():
+        raise NotImplementedError("no cpufreq here")
+
+    monkeypatch.setattr(psutil, "cpu_freq", hidden)
+    assert look().ghz is None

@@ -7,7 +7,9 @@ from course_utils.chapters.your_machine import latency_trials
 from course_utils.chapters.your_machine.latency_trials import (
     CHASE,
     LINE,
+    beyond_memory,
     disk_reads,
+    gpu_chain,
     gpu_chain_step,
     loopback_message,
     ring,
@@ -34,6 +36,12 @@ def test_the_gpus_chase_is_a_function_that_torch_can_read():
 def test_a_gpus_chain_is_slower_through_its_memory_than_through_its_first_cache():
     near, apart = gpu_chain_step(2**14), gpu_chain_step(2**28)
     assert 5e-9 < near.median < apart.median < 5e-6
+
+
+def test_a_gpus_chain_ends_where_its_kernel_cannot_be_compiled(monkeypatch):
+    found = {4096: "a step", 8192: None, 16384: "never asked"}
+    monkeypatch.setattr(latency_trials, "gpu_chain_step", found.get)
+    assert gpu_chain(list(found)) == {4096: "a step"} and gpu_chain([]) == {}
 
 
 @pytest.mark.parametrize("stride, size", [(1, 0), (1, 32), (1, 100), (1, 96), (LINE, 512)])
@@ -79,3 +87,10 @@ def test_a_page_cache_that_answers_nevertheless_is_not_called_a_disk(monkeypatch
 
 def test_where_no_file_can_be_written_nothing_is_read(tmp_path):
     assert disk_reads(str(tmp_path / "missing")) == {"page cache": None, "disk": None}
+
+
+def test_a_wait_that_cannot_be_had_here_is_left_out(monkeypatch):
+    monkeypatch.setattr(latency_trials, "disk_reads", lambda: {"page cache": 1, "disk": None})
+    monkeypatch.setattr(latency_trials, "loopback_message", lambda: None)
+    monkeypatch.setattr(latency_trials, "process_start", lambda: 2)
+    assert beyond_memory() == {"4 KiB, from the page cache": 1, "start of a Python": 2}
