@@ -152,7 +152,7 @@ def draw_box(title: str, *sketches: Sketch) -> style.Picture:
         axes.set_ylim(-depth - 0.1, 0.1)
     figure.set_size_inches(8, 1.1 + UNIT_INCHES * depth)
     style.say_origins(figure, [fill(one.provenance, 120) for one in sketches])
-    return style.render(figure, title, 32, live=False)
+    return style.render(figure, title, 24, live=False)
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:

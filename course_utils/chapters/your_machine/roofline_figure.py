@@ -78,7 +78,7 @@ def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
         _points(axes, panel)
         axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
     style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
-    return style.render(figure, title, 32, live=False)
+    return style.render(figure, title, 24, live=False)
 
 
 def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> None:
@@ -146,7 +146,7 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
         _write_ticks(axes)
     power.set(ylim=(0, None), xlabel="FLOP/byte")
     style.say_origins(figure, [sweep.provenance])
-    return style.render(figure, title, 32, live=False)
+    return style.render(figure, title, 24, live=False)
 
 
 @style.styled
@@ -172,7 +172,7 @@ def draw_parts(
     draw_guess(axes, guess, "", rows=names)
     _legend(axes)
     style.say_origins(figure, [live.provenance])
-    return style.render(figure, title, 32, live=True)
+    return style.render(figure, title, 24, live=True)
 
 
 def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) -> None:

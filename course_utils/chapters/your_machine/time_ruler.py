@@ -47,7 +47,7 @@ def draw_ruler(
     for place, (value, name, _) in enumerate(up, 1):
         _lead_to_guess(axes, value, place, asked.get(name, ""))
     style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
-    colours = 64 if any(map(made.of, asked.values())) else 32  # fewer would lose the guesses'
+    colours = 64 if any(map(made.of, asked.values())) else 24  # fewer would lose the guesses'
     return style.render(figure, title, colours, live=False)
 
 
