@@ -78,7 +78,7 @@ def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
         _points(axes, panel)
         axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
     style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
-    return style.render(figure, title, 24, live=False)
+    return style.render(figure, title, 32, live=False)
 
 
 def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> None:
