@@ -11,6 +11,7 @@ from course_utils.chapters.your_machine.roofline_figure import (
 )
 from course_utils.core.evidence import Series, published
 from course_utils.core.gpus import gpu_specs
+from course_utils.figures import style
 from course_utils.figures.compare import compare_lines
 from course_utils.figures.drawn.rounded import settled
 
@@ -28,6 +29,15 @@ def test_the_figures_draw_what_they_are_given():
         "Lines", [("one", {1: 1, 2: 4})], x_label="x", y_label="y", marks={2: "L1"}
     )
     assert plain.png != marked.png
+
+
+def test_an_operator_far_below_its_roof_is_in_the_picture(monkeypatch):
+    works = {"product 64": operations.product(64, 64, 64, 4)}
+    monkeypatch.setattr(style, "render", lambda figure, *_rest, **_options: figure)
+    for seconds in (1e-5, 1.0):
+        panel = measured_panel(ROOF, works, {"product 64": seconds})
+        low, high = draw_rooflines("A roof", panel).axes[0].get_ylim()
+        assert low < works["product 64"].flops / seconds < high
 
 
 def test_a_recorded_roof_is_that_of_the_format_its_operators_ran_in():
