@@ -23,26 +23,28 @@ def test_a_case_has_as_many_bytes_and_lies_where_its_row_says(case, monkeypatch)
     monkeypatch.setattr(torch, "ones", ones)
     targets, sources = copy_ends(**case)
     assert sorted(made) == [("cpu", "pageable" not in case["way"]), ("cuda", False)]
-    count, n_bytes = {"one of 256 MiB": (1, 2**28), "1,000 of 4 KB": (1000, 4000)}[case["what"]]
+    count, n_bytes = (1, 2**28) if "256 MiB" in case["way"] else (1000, 4000)
     assert [len(t) for t in (targets, sources)] == [count, count]
     assert targets[0].nbytes == sources[0].nbytes == n_bytes
 
 
 def test_the_gpu_has_the_targets_of_copies_to_it(monkeypatch):
     monkeypatch.setattr(torch, "ones", lambda shape, dtype, device="cpu", pin_memory=False: device)
-    assert copy_ends("1,000 of 4 KB", "GPU", "pinned") == ("cuda", "cpu")
-    assert copy_ends("1,000 of 4 KB", "host", "pinned") == ("cpu", "cuda")
+    assert copy_ends("pinned", "GPU") == ("cuda", "cpu")
+    assert copy_ends("256 MiB, pinned", "host") == ("cpu", "cuda")
 
 
 def test_a_case_is_timed_with_its_own_ends_and_gives_its_rate(monkeypatch):
     host, gpu = torch.ones(4, 1000, dtype=torch.uint8), torch.zeros(4, 1000, dtype=torch.uint8)
-    monkeypatch.setattr(timed_copies, "copy_ends", lambda what, to, way: (gpu, host))
+    monkeypatch.setattr(timed_copies, "copy_ends", lambda way, to: (gpu, host))
     seen = []
 
     def copy_all(targets, sources, later):
         seen.append(later)
-        targets.copy_(sources)
+        assert len(targets) == len(sources) == 4
+        for target, source in zip(targets, sources, strict=True):
+            target.copy_(source)
 
-    row = timed_copies.time_copies(copy_all, {"what": "", "to": "", "way": "pinned, non_blocking"})
+    row = timed_copies.time_copies(copy_all, {"way": "pinned, non_blocking", "to": ""})
     assert gpu.all() and {*seen} == {True}
     assert row["gb_per_s"] == pytest.approx(4000 / 1e9 / row["seconds"])
