@@ -8,6 +8,7 @@ ROOMS, __getattr__, __dir__ = door(
         "blockers": "find_blockers",
         "queue_widget": "command_queue",
         "side_by_side": "drain seconds_beside_a_loop",
+        "streams": "queue_spans",
         "timed_copies": "copy_cases time_copies",
     },
 )

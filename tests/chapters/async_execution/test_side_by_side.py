@@ -73,6 +73,12 @@ def test_a_loop_of_python_holds_up_what_needs_the_gil_for_the_interval():
     assert sys.getswitchinterval() == before
 
 
+def test_the_work_runs_under_the_interval_that_was_asked_for():
+    seen = []
+    seconds_beside_a_loop(Queue(), Queue(), lambda: seen.append(sys.getswitchinterval()), 3e-3)
+    assert seen == [pytest.approx(3e-3)] * 10
+
+
 def test_the_interval_is_put_back_after_an_error():
     before = sys.getswitchinterval()
 
