@@ -26,7 +26,7 @@ ROOMS, __getattr__, __dir__ = door(
         "figures.byte_bars": "stacked_bytes",
         "figures.tables": "table",
         "core.measurement": "format_seconds",
-        "chapters.async_execution.gpu_backend": "Gpu Stream hold",
+        "chapters.async_execution.gpu_backend": "Gpu Stream",
         "figures.timeline": "Span Spans draw",
     },
 )

@@ -75,6 +75,12 @@ class Event:
         return max((other.at - self.at) * 1e3, 1e-4)
 
 
+class Graph:
+    """A CUDA graph that keeps nothing: what is captured runs then, and a replay does nothing."""
+
+    def replay(self) -> None: ...
+
+
 def change_cuda(torch: Any) -> None:
     cuda, kept = torch.cuda, {"sync_debug": 0}
     now = [Stream()]
@@ -163,7 +169,8 @@ def change_cuda(torch: Any) -> None:
         for room in (cuda.memory, cuda.random):
             if hasattr(room, name):
                 setattr(room, name, answer)
-    cuda.Stream, cuda.Event = Stream, Event
+    cuda.Stream, cuda.Event, cuda.CUDAGraph = Stream, Event, Graph
+    cuda.graph = lambda graph, **_options: contextlib.nullcontext()
     cuda.streams.Stream, cuda.streams.Event = Stream, Event
     cuda.jiterator._create_jit_fn = lambda source: lambda first, *others: first.clone()
     cuda.nccl.version = lambda: (2, 28, 9)

@@ -7,6 +7,8 @@ ROOMS, __getattr__, __dir__ = door(
     {
         "blockers": "find_blockers",
         "queue_widget": "command_queue",
-        "streams": "queue_seconds",
+        "side_by_side": "drain seconds_beside_a_loop",
+        "streams": "queue_spans",
+        "timed_copies": "copy_cases time_copies",
     },
 )

@@ -23,11 +23,13 @@ from unittest import mock
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from course_utils.chapters.async_execution.host_copies import HostCopies
 
 CONVERSIONS = ("bool", "int", "float", "index", "repr", "format", "array", "contains")
 VALUES_TO_PYTHON = {"item", "tolist", "numpy", "equal", "allclose"}
+TENSOR_FROM_LIST = {"tensor", "as_tensor", "asarray"}
 VALUES_TO_PYTHON |= {f"__{name}__" for name in CONVERSIONS}
 SIZE_FROM_VALUES = {"nonzero", "masked_select", "unique", "_unique2", "unique_consecutive"}
 SIZE_FROM_VALUES |= {"bincount"}
@@ -69,7 +71,8 @@ def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blo
 
     A wait in a function that `fn` calls is listed with that function's line. On a CPU these are
     the places that would wait if every tensor lived on a GPU. A copy to "cpu" counts unless
-    it's `non_blocking=True`; reading it then doesn't. Copies from the host are seen only on a GPU.
+    it's `non_blocking=True`; reading it then doesn't. `host.copy_(x)`, and copies from the host,
+    are seen only on a GPU: elsewhere nothing tells which tensor would live where.
     """
     found = _Found()
     with ExitStack() as stack:
@@ -160,11 +163,19 @@ def _blocking_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     name = getattr(func, "__name__", "")
     if name in VALUES_TO_PYTHON or name in SIZE_FROM_VALUES:
         return name
+    if name in TENSOR_FROM_LIST and args and _holds_tensors(args[0]):
+        return f"{name} of a list"
     if name == "cpu":
         return "cpu"
     if name == "to" and not kwargs.get("non_blocking") and _to_host(args[1:], kwargs):
         return "to('cpu')"
     return None
+
+
+def _holds_tensors(values: Any) -> bool:
+    """Whether it's a list in which tensors stand: torch reads each of them, one by one."""
+    leaves = tree_leaves(values) if isinstance(values, list | tuple) else ()
+    return any(isinstance(leaf, torch.Tensor) for leaf in leaves)
 
 
 def _to_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -4,13 +4,10 @@
 point in the queue and `wait_event(event)` makes the queue wait for one.
 """
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
-
-HOLD_CYCLES = 60_000_000  # about 30 ms on a GPU of 2 GHz: longer than any launching it covers
 
 
 class Gpu:
@@ -45,17 +42,3 @@ class Stream(Gpu):
         """Calls `work`, which launches its kernels on this stream."""
         with torch.cuda.stream(self.stream):
             work()
-
-
-def hold(on: Any) -> Callable[[], Any]:
-    """Keeps a queue from running, so that launching can be timed alone.
-
-    The function returned lets it run. A worker's queue waits for an event; a GPU's spins for
-    HOLD_CYCLES, and the function waits for their end.
-    """
-    if not isinstance(on, Gpu):
-        gate = threading.Event()
-        on.wait_event(gate)
-        return gate.set
-    on.launch(lambda: torch.cuda._sleep(HOLD_CYCLES))
-    return on.record_event().synchronize

@@ -116,10 +116,3 @@ def queue_spans(
         made.append(Span("frontend", "wait", frontend, backend))
     made.append(Span("frontend", "return", backend, backend + back))
     return made
-
-
-def queue_seconds(
-    launch: float, run: float, back: float, n: int, depth: int | None = None
-) -> float:
-    """When the frontend of `queue_spans` hears that all is done, in seconds."""
-    return max(span.end for span in queue_spans(launch, run, back, n, depth))

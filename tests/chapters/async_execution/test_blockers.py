@@ -39,6 +39,8 @@ MODEL = torch.nn.Linear(4, 2)
         lambda: torch.linalg.inv(SQUARE),
         lambda: torch.linalg.eigh(SQUARE),
         lambda: X.clone().__setitem__(X > 0, X[0]),
+        lambda: torch.tensor([X[0], X[1]]),
+        lambda: torch.as_tensor([[X[0], 1.0]]),
         lambda: torch.cuda.synchronize(),
     ],
 )
@@ -54,6 +56,8 @@ def test_a_call_that_needs_values_is_one_wait(call):
         lambda: X[3:5],
         lambda: torch.where(X > 0, X, 0),
         lambda: X.clamp(max=X.mean()),
+        lambda: torch.tensor([1.0, 2.0]),
+        lambda: torch.as_tensor(X),
         lambda: X.clone().__setitem__(X > 0, 0),
         lambda: SQUARE.clone().__setitem__((slice(None), SQUARE[0] > 0), 1.5),
         lambda: COUNTS.repeat_interleave(2),
