@@ -34,6 +34,22 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] 
     "cross_entropy": (F.cross_entropy, (MATRIX, MATRIX)),
     "binary_cross_entropy": (F.binary_cross_entropy, (MATRIX, MATRIX)),
 }
+# Of two tensors (8, 8), one BF16 and one FP32: products, type promotion, CUDA's widest-wins list.
+MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "linear": F.linear,
+    "x + y": torch.add,
+    "dot": lambda x, y: torch.dot(x.flatten(), y.flatten()),
+    "tensordot": lambda x, y: torch.tensordot(x, y, 1),
+    "index_put": lambda x, y: torch.index_put(x, (_zeros(x, 8),), y),
+    "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x, 8, 8), y),
+}
+PAIR = torch.ones(MATRIX, dtype=torch.bfloat16), torch.ones(MATRIX)
+INPUTS = torch.float32, torch.bfloat16
+REFUSED = ("binary_cross_entropy",)
+
+
+def _zeros(like: Tensor, *shape: int) -> Tensor:
+    return torch.zeros(shape, dtype=torch.int64, device=like.device)
 
 
 def inputs_of(
@@ -100,9 +116,57 @@ def autocast_table(
     return [
         {"operator": name}
         | {
-            f"{word} in, {where}": str(find(name, dtype)).removeprefix("torch.")
+            f"{word} in, {where}": _word(find(name, dtype))
             for where, find in columns.items()
             for word, dtype in inputs.items()
         }
         for name in OPERATORS
     ]
+
+
+def mixed_table() -> list[dict[str, str]]:
+    """For each of MIXED: what comes out of a BF16 and an FP32 tensor, on this CPU and on CUDA."""
+    return [
+        {
+            "operator": name,
+            "CPU": _word(_mixed(op, "cpu")),
+            "CUDA": _word(dtype_by_rules(op, *PAIR)),
+        }
+        for name, op in MIXED.items()
+    ]
+
+
+def dtypes_on_gpu() -> list[dict[str, str]]:
+    """What a GPU really gives for OPERATORS and MIXED under autocast to BF16."""
+    names = [name for name in OPERATORS if name not in REFUSED]
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        rows = [
+            _row(name, _word(dtype), OPERATORS[name][0](*inputs_of(name, dtype, "cuda")).dtype)
+            for name in names
+            for dtype in INPUTS
+        ]
+    return rows + [_row(name, "both", _mixed(op, "cuda")) for name, op in MIXED.items()]
+
+
+def dtypes_by_rules() -> list[dict[str, str]]:
+    """The same rows as `dtypes_on_gpu`, by CUDA's rules and without a GPU."""
+    names = [name for name in OPERATORS if name not in REFUSED]
+    rows = [_row(name, _word(dtype), cuda_dtype(name, dtype)) for name in names for dtype in INPUTS]
+    return rows + [_row(name, "both", dtype_by_rules(op, *PAIR)) for name, op in MIXED.items()]
+
+
+def _mixed(op: Callable[[Tensor, Tensor], Tensor], device: str) -> torch.dtype | str:
+    left, right = (tensor.to(device) for tensor in PAIR)
+    try:
+        with torch.autocast(device, dtype=torch.bfloat16):
+            return op(left, right).dtype
+    except RuntimeError:
+        return "error"
+
+
+def _row(name: str, given: str, out: torch.dtype | str) -> dict[str, str]:
+    return {"operator": name, "dtype_in": given, "dtype_out": _word(out)}
+
+
+def _word(dtype: torch.dtype | str) -> str:
+    return str(dtype).removeprefix("torch.")

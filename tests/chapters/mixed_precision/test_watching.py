@@ -1,0 +1,30 @@
+"""Reads from the device are counted, and the gradients of layers are those autograd gives."""
+
+import torch
+from torch import nn
+
+from course_utils.chapters.mixed_precision import activation_gradients, reads
+
+
+def test_each_item_is_a_read_and_gives_its_number():
+    numbers = torch.tensor([1.5, 2.5])
+    with reads() as seen:
+        assert numbers[1].item() == 2.5
+        numbers.sum()
+    assert len(seen) == 1
+    numbers[0].item()
+    assert len(seen) == 1
+
+
+def test_the_gradients_are_those_of_the_layers_outputs_without_zeros():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    x = torch.randn(5, 3, requires_grad=True)
+    hidden = model[0](x)
+    out = model[2](model[1](hidden))
+    wanted = torch.autograd.grad(out.square().sum(), [hidden, out])
+    found = activation_gradients(model, lambda: model(x).square().sum())
+    assert (wanted[0] == 0).any()
+    together = torch.cat([g.flatten() for g in wanted])
+    torch.testing.assert_close(found.sort().values, together[together != 0].sort().values)
+    assert not any(layer._backward_hooks for layer in model)
