@@ -40,16 +40,16 @@ MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "x + y": torch.add,
     "dot": lambda x, y: torch.dot(x.flatten(), y.flatten()),
     "tensordot": lambda x, y: torch.tensordot(x, y, 1),
-    "index_put": lambda x, y: torch.index_put(x, (_zeros(x, 8),), y),
-    "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x, 8, 8), y),
+    "index_put": lambda x, y: torch.index_put(x, (_zeros(x),), y),
+    "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x), y),
 }
 PAIR = torch.ones(MATRIX, dtype=torch.bfloat16), torch.ones(MATRIX)
 INPUTS = torch.float32, torch.bfloat16
 REFUSED = ("binary_cross_entropy",)
 
 
-def _zeros(like: Tensor, *shape: int) -> Tensor:
-    return torch.zeros(shape, dtype=torch.int64, device=like.device)
+def _zeros(like: Tensor) -> Tensor:
+    return torch.zeros_like(like, dtype=torch.int64)
 
 
 def inputs_of(

@@ -27,7 +27,7 @@ def reads() -> Iterator[list[Tensor]]:
 
 
 def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor:
-    """The gradients that flow back into the model's linear layers, those that aren't 0, in a row.
+    """The gradients that flow back into the model's linear layers' outputs, in a row.
 
     `loss()` runs the model's forward; its backward runs here, in the model's own dtype.
     """
@@ -43,5 +43,4 @@ def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor
     finally:
         for hook in hooks:
             hook.remove()
-    together = torch.cat(found)
-    return together[together.ne(0)]
+    return torch.cat(found)

@@ -16,7 +16,7 @@ def test_each_item_is_a_read_and_gives_its_number():
     assert len(seen) == 1
 
 
-def test_the_gradients_are_those_of_the_layers_outputs_without_zeros():
+def test_the_gradients_are_those_of_the_layers_outputs():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     x = torch.randn(5, 3, requires_grad=True)
@@ -24,7 +24,6 @@ def test_the_gradients_are_those_of_the_layers_outputs_without_zeros():
     out = model[2](model[1](hidden))
     wanted = torch.autograd.grad(out.square().sum(), [hidden, out])
     found = activation_gradients(model, lambda: model(x).square().sum())
-    assert (wanted[0] == 0).any()
     together = torch.cat([g.flatten() for g in wanted])
-    torch.testing.assert_close(found.sort().values, together[together != 0].sort().values)
+    torch.testing.assert_close(found.sort().values, together.sort().values)
     assert not any(layer._backward_hooks for layer in model)
