@@ -41,7 +41,7 @@ def draw_bytes(batch: int, width: int, layers: int, vocabulary: int) -> tuple[Pi
     side = "more" if amp > fp32 else "less"
     return stacked_bytes(title(fp32, amp), cases, "exact: formula"), (
         f"FP32 <b>{fp32 / MIB:.1f} MiB</b>, AMP <b>{amp / MIB:.1f} MiB</b> · "
-        f"{tokens} tokens a batch: AMP holds {side}; it saves from <b>{crossing:,} tokens</b> on"
+        f"{tokens} tokens a batch: AMP holds {side}; they cross near <b>{crossing:,} tokens</b>"
     )
 
 
