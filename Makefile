@@ -48,7 +48,7 @@ kit: setup  ## what a machine with torch and no network needs to record (ARGS="-
 new: setup  ## a chapter's skeleton, run and tested (CHAPTER=03_profiling TITLE="Profiling", or REMOVE=1)
 	@$(PYTHON_HERE) -m tools.new
 
-style: setup  ## format the code of a chapter and its solutions, say what is left (ARGS="03")
+style: setup  ## say what is wrong with a page's code, format its solutions (ARGS="03")
 	@$(PYTHON_HERE) -m tools.notebook_style --format $(ARGS)
 
 normalise: setup  ## run chapters and store their outputs (ARGS="02_async_execution")

@@ -1,7 +1,8 @@
-"""The style of the code on the pages: ruff's, by the rules in notebooks/.ruff.toml.
+"""The style of the code on the pages: the rules in notebooks/.ruff.toml, and a statement a line.
 
 `python -m tools.notebook_style` says what is wrong in any notebook that isn't a FIRST_EDITION;
-`… --format 03` formats the cells of a chapter and of its solutions, then says what is left.
+`… --format 03` formats the solutions of a chapter, then says what is left. Solutions have ruff's
+layout; a page's calls are wrapped by hand, since one argument a line nearly doubles its length.
 
 Ruff skips a cell under a magic that it doesn't know, and takes the names made there for undefined
 elsewhere. So it is given `%%ranks` as `%%debug`, which is as long, which it knows, and which no
@@ -9,9 +10,13 @@ cell of a page begins with: a page runs unattended.
 """
 
 import argparse
+import ast
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,16 +46,44 @@ def is_first_edition(path: Path) -> bool:
 
 
 def problems(path: Path) -> str:
-    """What ruff has against a notebook's code: broken rules, then a diff of its format; or ""."""
+    """What is wrong with a notebook's code: rules broken, and a diff of a solution's layout; or "".
+
+    A statement that is a tuple, or a list made for its effect, is several on one line.
+    """
     text = path.read_text(encoding="utf-8")
-    rules = _ruff(path, text, "check", "--output-format", "concise")
-    layout = _ruff(path, text, "format", "--diff")
-    said = [rules.stdout, rules.stderr, layout.stdout, layout.stderr]
-    return "".join(said).replace("%%debug", "%%ranks")
+    asked = [_ruff(path, text, "check", "--output-format", "concise")]
+    if is_laid_out_by_ruff(path):
+        asked.append(_ruff(path, text, "format", "--diff"))
+    said = [part for done in asked for part in (done.stdout, done.stderr)]
+    return "".join([*said, *_several_on_a_line(path, text)]).replace("%%debug", "%%ranks")
+
+
+def is_laid_out_by_ruff(path: Path) -> bool:
+    """Solutions are; on a page calls are wrapped by hand."""
+    return path.parent != NOTEBOOKS
+
+
+def _several_on_a_line(path: Path, text: str) -> Iterator[str]:
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    for number, cell in enumerate(cells, 1):
+        code = re.sub(r"^\s*[%!].*$", "pass", "".join(cell["source"]), flags=re.M)
+        with suppress(SyntaxError):  # of which ruff has spoken
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.Expr) and _is_several(node.value):
+                    where = f"{path.name}:code cell {number}:{node.lineno}"
+                    yield f"{where}: several statements on one line: give each a line of its own\n"
+
+
+def _is_several(value: ast.expr) -> bool:
+    """Calls side by side in a tuple, or in a list that nobody keeps."""
+    calls = isinstance(value, ast.Tuple) and any(isinstance(e, ast.Call) for e in value.elts)
+    return calls or isinstance(value, ast.ListComp)
 
 
 def format_cells(path: Path) -> None:
-    """Formats the code; all else stays, byte for byte. What ruff can't read stays as it was."""
+    """Formats a solution's code; all else stays, byte for byte, as does what ruff can't read."""
+    if not is_laid_out_by_ruff(path):
+        return
     text = path.read_text(encoding="utf-8")
     done = _ruff(path, text, "format")
     formatted = _with_cells_under("ranks", "debug", done.stdout)
@@ -79,7 +112,7 @@ def main(arguments: list[str]) -> int:
     """Prints every problem; the exit status is 0 where there is none, 2 for an unknown name."""
     parser = argparse.ArgumentParser(prog="python -m tools.notebook_style")
     parser.add_argument("names", nargs="*", help="such as 03; else all but the first editions")
-    parser.add_argument("--format", action="store_true", help="format the code first")
+    parser.add_argument("--format", action="store_true", help="format the solutions first")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if not notebooks(name)]:
         print(f"No notebook's name begins with {', '.join(unknown)}.")

@@ -58,17 +58,35 @@ def test_the_list_of_first_editions_only_shrinks():
     "source, said",
     [
         (f'print("{"a word " * 12}")', "Line too long (93 > 88)"),
-        ("a = 1; print(a)", "E702"),
-        ("if rank: print(rank)", "E701"),
-        ("import os, sys\n\nprint(os, sys)", "E401"),
-        ("print(nobody)", "F821 Undefined name `nobody`"),
+        ("a = 1; print(a)", "multiple-statements-on-one-line-semicolon"),
+        ("if rank: print(rank)", "multiple-statements-on-one-line-colon"),
+        ("import os, sys\n\nprint(os, sys)", "multiple-imports-on-one-line"),
+        ("print(nobody)", "Undefined name `nobody`"),
         ("x = [1,2]", "+x = [1, 2]"),
         ("def f(:", "invalid-syntax"),
+        ("print(1), print(2)", "several statements on one line"),
+        ("[print(x) for x in (1, 2)]", "several statements on one line"),
     ],
 )
 def test_a_cell_for_ranks_is_held_to_the_rules_like_any_other(page, magic, source, said):
     found = style.problems(page("1 + 1", magic + source))
     assert said in found and "cell 2" in found and "%%debug" not in found
+
+
+def test_a_page_wraps_its_calls_by_hand_and_keeps_its_spaces(page, monkeypatch):
+    by_hand = page("dict(a=1,\n     b=2)", "[1,2]\nx  = 1")
+    said = style.problems(by_hand)
+    assert "+dict(a=1, b=2)" in said
+    monkeypatch.setattr(style, "NOTEBOOKS", by_hand.parent)
+    said = style.problems(by_hand)
+    assert (
+        "cell 2:1:3: missing-whitespace" in said
+        and "cell 2:2:2: multiple-spaces" in said
+        and "dict" not in said
+    )
+    before = by_hand.read_bytes()
+    style.format_cells(by_hand)
+    assert by_hand.read_bytes() == before
 
 
 def test_a_place_is_counted_from_the_line_of_the_magic(page):
