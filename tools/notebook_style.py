@@ -26,7 +26,6 @@ FIRST_EDITIONS = (  # written before there were rules; each goes from here when 
     "01_your_machine",
     "02_async_execution",
     "06_floating_point_formats",
-    "07_mixed_precision",
     "09_memory_snapshots",
     "11_collectives",
     "12_data_parallelism",

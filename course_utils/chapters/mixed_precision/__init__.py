@@ -10,8 +10,10 @@ ROOMS, __getattr__, __dir__ = door(
             "dtypes_on_gpu inputs_of mixed_table"
         ),
         "panels": "beside_reference",
+        "product_precision": "at_precision",
         "gpt_on_gpu": "measured_step predicted_step",
         "step_bytes_widget": "break_even step_bytes_explorer",
-        "watching": "activation_gradients reads",
+        "legible_rows": "legible",
+        "watching": "activation_gradients reads waits",
     },
 )

@@ -34,7 +34,8 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] 
     "cross_entropy": (F.cross_entropy, (MATRIX, MATRIX)),
     "binary_cross_entropy": (F.binary_cross_entropy, (MATRIX, MATRIX)),
 }
-# Of two tensors (8, 8), one BF16 and one FP32: products, type promotion, CUDA's widest-wins list.
+# Of two tensors (8, 8), one BF16 and one FP32: products, type promotion, the widest-wins lists of
+# CUDA (torch: autocast_mode.h, AT_FORALL_PROMOTE) and, last, of a CPU (cat, stack, index_copy).
 MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "linear": F.linear,
     "x + y": torch.add,
@@ -42,14 +43,25 @@ MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tensordot": lambda x, y: torch.tensordot(x, y, 1),
     "index_put": lambda x, y: torch.index_put(x, (_zeros(x),), y),
     "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x), y),
+    "index_copy": lambda x, y: _index_copy(x, y),
 }
 PAIR = torch.ones(MATRIX, dtype=torch.bfloat16), torch.ones(MATRIX)
 INPUTS = torch.float32, torch.bfloat16
 REFUSED = ("binary_cross_entropy",)
+ERRORS = "unsafe to autocast", "self and source expected to have the same dtype"
 
 
 def _zeros(like: Tensor) -> Tensor:
     return torch.zeros_like(like, dtype=torch.int64)
+
+
+def _index_copy(x: Tensor, y: Tensor) -> Tensor:
+    """Every line of y into x; fake tensors don't look at the dtypes, so they are looked at here."""
+    lines = torch.zeros(len(y), dtype=torch.int64, device=y.device)
+    copied = torch.index_copy(x, 0, lines, y)
+    if copied.dtype != torch.promote_types(x.dtype, y.dtype):
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype")
+    return copied
 
 
 def inputs_of(
@@ -70,8 +82,8 @@ def dtype_by_rules(
     """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
-    (binary_cross_entropy on CUDA), the answer is "error". Raises: RuntimeError where an operator
-    has no fake version.
+    (binary_cross_entropy on CUDA), or index_copy two dtypes, the answer is "error".
+    Raises: RuntimeError where an operator has no fake version.
     """
     mode = FakeTensorMode()
     with mode:
@@ -81,7 +93,7 @@ def dtype_by_rules(
             try:
                 return op(*fake).dtype
             except RuntimeError as error:
-                if "unsafe to autocast" in str(error):
+                if any(words in str(error) for words in ERRORS):
                     return "error"
                 raise RuntimeError(f"{op} on a fake {device_type} tensor: {error}") from error
 

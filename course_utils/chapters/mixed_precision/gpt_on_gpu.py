@@ -70,8 +70,8 @@ def _parts(config: GPTConfig, recipe: recipes.Recipe, batch: int, device: torch.
     def step() -> Tensor:
         optimizer.zero_grad()
         with recipes.autocast(device.type, recipe.autocast):
-            logits = model(tokens).flatten(0, 1).float()
-            loss = F.cross_entropy(logits, targets.flatten())
+            # The logits have no name: it would keep their FP32 copy through the backward.
+            loss = F.cross_entropy(model(tokens).flatten(0, 1).float(), targets.flatten())
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()

@@ -32,6 +32,7 @@ def beside_reference(
     Raises: KeyError where there is no `reference`.
     """
     grey, others = lines[reference], [name for name in lines if name != reference]
+    said = (notes or {}).get(reference)
     across = 2 if len(others) == 4 else min(MOST_ACROSS, len(others))
     down = ceil(len(others) / across)
     figure = style.new_figure(title, 1.3 + 2.2 * down)
@@ -52,7 +53,7 @@ def beside_reference(
     for axes in panels.flat[len(others) :]:
         axes.set_visible(False)
     for axes in panels[-1]:
-        axes.set_xlabel(f"{x_label} (grey: {reference})")
+        axes.set_xlabel(f"{x_label} (grey: {', '.join(filter(None, (reference, said)))})")
     figure.supylabel(y_label, fontsize=12)
     origins = [Series.of(grey).provenance, kept.provenance if kept else ""]
     style.say_origins(figure, origins)

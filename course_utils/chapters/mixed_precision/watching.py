@@ -26,6 +26,24 @@ def reads() -> Iterator[list[Tensor]]:
         yield seen
 
 
+def waits(work: Callable[[], object]) -> bool:
+    """Whether CUDA waited for the device in `work()`, by torch's own watch; at once, at the first.
+
+    Raises: RuntimeError for other errors of `work`.
+    """
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        work()
+    except RuntimeError as error:
+        if "synchronizing CUDA operation" not in str(error):
+            raise
+        return True
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    return False
+
+
 def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor:
     """The gradients that flow back into the model's linear layers' outputs, in a row.
 

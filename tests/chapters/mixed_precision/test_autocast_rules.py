@@ -37,6 +37,12 @@ def test_of_two_dtypes_too(name):
         assert str(found) == f"torch.{table[name]}"
 
 
+def test_each_device_widens_what_the_other_refuses():
+    table = {row["operator"]: (row["CPU"], row["CUDA"]) for row in mixed_table()}
+    assert table["index_copy"] == ("float32", "error")
+    assert table["index_put"] == ("error", "float32")
+
+
 def test_the_rules_have_a_row_for_each_operator_and_dtype():
     rows = dtypes_by_rules()
     assert len(rows) == 2 * (len(OPERATORS) - 1) + len(MIXED)

@@ -18,6 +18,10 @@ def test_each_run_has_a_panel_with_the_reference_in_it():
     assert "AMP: 1 → ≈ 1" in text and "pure: 1 → ≈ 1" in text
 
 
+def test_the_reference_has_its_note_below():
+    assert "(grey: FP32, ≈ 99 %)" in drawn(notes={"FP32": "≈ 99 %"})
+
+
 def test_a_recorded_run_stands_in_the_panel_of_its_recipe():
     rows = [{"recipe": "AMP", "step": step, "loss": loss} for step, loss in ((1, 2.0), (2, 1.0))]
     kept = Series.of_rows(rows, "recorded", "recorded: a GPU")

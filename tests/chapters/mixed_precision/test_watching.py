@@ -1,9 +1,10 @@
 """Reads from the device are counted, and the gradients of layers are those autograd gives."""
 
+import pytest
 import torch
 from torch import nn
 
-from course_utils.chapters.mixed_precision import activation_gradients, reads
+from course_utils.chapters.mixed_precision import activation_gradients, reads, waits
 
 
 def test_each_item_is_a_read_and_gives_its_number():
@@ -14,6 +15,31 @@ def test_each_item_is_a_read_and_gives_its_number():
     assert len(seen) == 1
     numbers[0].item()
     assert len(seen) == 1
+
+
+@pytest.fixture
+def sync_debug(monkeypatch):
+    """The debug modes that were set, without CUDA."""
+    modes = []
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+    return modes
+
+
+def _fail(words):
+    raise RuntimeError(words)
+
+
+def test_a_wait_is_seen_and_the_mode_is_as_before(sync_debug):
+    assert waits(lambda: _fail("called a synchronizing CUDA operation"))
+    assert not waits(lambda: None)
+    assert sync_debug == ["error", 0] * 2
+
+
+def test_another_error_is_no_wait(sync_debug):
+    with pytest.raises(RuntimeError, match="out of luck"):
+        waits(lambda: _fail("out of luck"))
+    assert sync_debug == ["error", 0]
 
 
 def test_the_gradients_are_those_of_the_layers_outputs():
