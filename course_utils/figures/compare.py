@@ -89,7 +89,8 @@ def compare_lines(
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
     if "y" in log:
-        _make_log(axes, "y", base=10)
+        whole = all(math.frexp(y)[0] == 0.5 for _, one in shown for y in one.values.values())
+        _make_log(axes, "y", base=2 if whole else 10)  # a scale that doubles: every power a tick
     axes.xaxis.set_major_formatter(lambda x, _at: style.tick(x, x_label))
     axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y, y_label))
     axes.set(xlabel=x_label, ylabel=y_label)

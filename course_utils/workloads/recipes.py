@@ -91,20 +91,6 @@ def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_
     return torch.amp.autocast(device_type, dtype)
 
 
-def grad_scaler(device_type: str, scale: float = 2.0**16) -> torch.amp.GradScaler:
-    """`torch.amp.GradScaler` with a start scale that can work.
-
-    Raises: ValueError for a scale that isn't positive and finite. (With an infinite one each
-    gradient is infinite, half of infinity is infinity, and no step is ever taken.)
-    """
-    if not 0 < scale < float("inf"):
-        raise ValueError(
-            f"a loss scale is positive and finite, not {scale}: every gradient would be infinite "
-            "or zero, and every step skipped or empty; start at 2.0**16"
-        )
-    return torch.amp.GradScaler(device_type, init_scale=scale)
-
-
 def _gpu_has_bf16() -> bool:
     return torch.cuda.is_bf16_supported(including_emulation=False)
 

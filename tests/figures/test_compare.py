@@ -1,11 +1,13 @@
 """Bars and lines: each kind of evidence in its colour, and what doesn't exist takes no place."""
 
 import io
+from unittest import mock
 
 import pytest
 from PIL import Image
 
 from course_utils.core.evidence import Series, series
+from course_utils.figures import compare
 from course_utils.figures.compare import compare_bars, compare_lines
 from course_utils.figures.style import COLOURS
 from course_utils.figures.tables import table
@@ -54,6 +56,18 @@ def test_lines_are_drawn_on_log_axes_with_a_prediction_and_a_missing_recording(f
     ]
     picture = compare_lines("Lines", lines, x_label="n", y_label="seconds", log="xy")
     assert near(COLOURS["live"], colours_of(picture))
+
+
+def test_powers_of_two_are_ticks_where_every_value_is_one():
+    def labels(values):
+        lines = [("scale", Series.exact(dict(enumerate(values))))]
+        how = {"x_label": "step", "y_label": "scale", "log": "y"}
+        with mock.patch.object(compare, "_make_log", wraps=compare._make_log) as made:
+            compare_lines("Scale", lines, **how)
+        return [call.kwargs["base"] for call in made.call_args_list]
+
+    assert labels([1024, 2048, 1024]) == [2]
+    assert labels([1024, 2000, 1024]) == [10]
 
 
 def test_a_title_with_dollars_and_an_empty_line_are_drawn(fake_machine):

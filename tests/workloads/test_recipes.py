@@ -1,7 +1,6 @@
 """Precision recipes: their errors, their optimiser beside others', and that they learn alike."""
 
 import json
-import math
 
 import pytest
 import torch
@@ -27,23 +26,6 @@ def test_autocast_to_what_no_device_can_do_is_an_error_not_a_warning(dtype):
 def test_autocast_is_off_without_a_dtype():
     with recipes.autocast("cpu", None):
         assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype is torch.float32
-
-
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])
-def test_a_scale_that_can_never_step_is_refused(scale):
-    with pytest.raises(ValueError, match="positive and finite"):
-        recipes.grad_scaler("cpu", scale)
-
-
-def test_an_infinite_scale_never_steps_which_is_why():
-    weight = nn.Parameter(torch.ones(3))
-    optimizer = torch.optim.SGD([weight], lr=1.0)
-    scaler = torch.amp.GradScaler("cpu", init_scale=math.inf)
-    for _ in range(3):
-        scaler.scale(weight.sum()).backward()
-        scaler.step(optimizer)
-        scaler.update()
-    assert torch.equal(weight, torch.ones(3)) and scaler.get_scale() == math.inf
 
 
 def far_from(exact, weight):

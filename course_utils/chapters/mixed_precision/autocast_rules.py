@@ -34,6 +34,33 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] 
     "cross_entropy": (F.cross_entropy, (MATRIX, MATRIX)),
     "binary_cross_entropy": (F.binary_cross_entropy, (MATRIX, MATRIX)),
 }
+# Of two tensors (8, 8), one BF16 and one FP32: products, type promotion, the widest-wins lists of
+# CUDA (torch: autocast_mode.h, AT_FORALL_PROMOTE) and, last, of a CPU (cat, stack, index_copy).
+MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "linear": F.linear,
+    "x + y": torch.add,
+    "dot": lambda x, y: torch.dot(x.flatten(), y.flatten()),
+    "tensordot": lambda x, y: torch.tensordot(x, y, 1),
+    "index_put": lambda x, y: torch.index_put(x, (_zeros(x),), y),
+    "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x), y),
+    "index_copy": lambda x, y: _index_copy(x, y),
+}
+PAIR = torch.ones(MATRIX, dtype=torch.bfloat16), torch.ones(MATRIX)
+INPUTS = torch.float32, torch.bfloat16
+REFUSED = ("binary_cross_entropy",)
+ERRORS = "unsafe to autocast", "self and source expected to have the same dtype"
+
+
+def _zeros(like: Tensor) -> Tensor:
+    return torch.zeros_like(like, dtype=torch.int64)
+
+
+def _index_copy(x: Tensor, y: Tensor) -> Tensor:
+    """Every line of y into x; fake tensors don't look at the dtypes, so they are looked at here."""
+    copied = torch.index_copy(x, 0, _zeros(y.sum(1)), y)  # a fake one can't be cut
+    if copied.dtype != torch.promote_types(x.dtype, y.dtype):
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype")
+    return copied
 
 
 def inputs_of(
@@ -54,8 +81,8 @@ def dtype_by_rules(
     """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
-    (binary_cross_entropy on CUDA), the answer is "error". Raises: RuntimeError where an operator
-    has no fake version.
+    (binary_cross_entropy on CUDA), or index_copy two dtypes, the answer is "error".
+    Raises: RuntimeError where an operator has no fake version.
     """
     mode = FakeTensorMode()
     with mode:
@@ -65,7 +92,7 @@ def dtype_by_rules(
             try:
                 return op(*fake).dtype
             except RuntimeError as error:
-                if "unsafe to autocast" in str(error):
+                if any(words in str(error) for words in ERRORS):
                     return "error"
                 raise RuntimeError(f"{op} on a fake {device_type} tensor: {error}") from error
 
@@ -100,9 +127,57 @@ def autocast_table(
     return [
         {"operator": name}
         | {
-            f"{word} in, {where}": str(find(name, dtype)).removeprefix("torch.")
+            f"{word} in, {where}": _word(find(name, dtype))
             for where, find in columns.items()
             for word, dtype in inputs.items()
         }
         for name in OPERATORS
     ]
+
+
+def mixed_table() -> list[dict[str, str]]:
+    """For each of MIXED: what comes out of a BF16 and an FP32 tensor, on this CPU and on CUDA."""
+    return [
+        {
+            "operator": name,
+            "CPU": _word(_mixed(op, "cpu")),
+            "CUDA": _word(dtype_by_rules(op, *PAIR)),
+        }
+        for name, op in MIXED.items()
+    ]
+
+
+def dtypes_on_gpu() -> list[dict[str, str]]:
+    """What a GPU really gives for OPERATORS and MIXED under autocast to BF16."""
+    names = [name for name in OPERATORS if name not in REFUSED]
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        rows = [
+            _row(name, _word(dtype), OPERATORS[name][0](*inputs_of(name, dtype, "cuda")).dtype)
+            for name in names
+            for dtype in INPUTS
+        ]
+    return rows + [_row(name, "both", _mixed(op, "cuda")) for name, op in MIXED.items()]
+
+
+def dtypes_by_rules() -> list[dict[str, str]]:
+    """The same rows as `dtypes_on_gpu`, by CUDA's rules and without a GPU."""
+    names = [name for name in OPERATORS if name not in REFUSED]
+    rows = [_row(name, _word(dtype), cuda_dtype(name, dtype)) for name in names for dtype in INPUTS]
+    return rows + [_row(name, "both", dtype_by_rules(op, *PAIR)) for name, op in MIXED.items()]
+
+
+def _mixed(op: Callable[[Tensor, Tensor], Tensor], device: str) -> torch.dtype | str:
+    left, right = (tensor.to(device) for tensor in PAIR)
+    try:
+        with torch.autocast(device, dtype=torch.bfloat16):
+            return op(left, right).dtype
+    except RuntimeError:
+        return "error"
+
+
+def _row(name: str, given: str, out: torch.dtype | str) -> dict[str, str]:
+    return {"operator": name, "dtype_in": given, "dtype_out": _word(out)}
+
+
+def _word(dtype: torch.dtype | str) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,18 +1,21 @@
-"""A training step of a GPT on a GPU under a recipe: how fast, and how many bytes at most."""
+"""A training step of a GPT under a recipe: its speed and peak on a GPU, its peak foretold."""
 
 import gc
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.core.measurement import Measurement
 from course_utils.core.timing import measure
+from course_utils.memory.prediction import Prediction, predict_bytes
 from course_utils.workloads import recipes
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 WORDS = 50_257  # of GPT-2's vocabulary, which the model's is rounded up from
+Parts = tuple[nn.Module, torch.optim.Optimizer, Callable[[], Tensor]]
 
 
 def measured_step(
@@ -27,7 +30,7 @@ def measured_step(
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    step = _step_of(config, recipe, batch)
+    _model, _optimizer, step = _parts(config, recipe, batch, torch.device("cuda"))
     took = measure(step, clock="host", budget_seconds=1)
     if not step().isfinite():
         raise FloatingPointError("the loss is no number: its speed means nothing")
@@ -38,23 +41,40 @@ def measured_step(
     return found, took
 
 
-def _step_of(config: GPTConfig, recipe: recipes.Recipe, batch: int) -> Callable[[], Tensor]:
-    """A step on random tokens; Adam is fused where the recipe's own isn't, so without temporaries
-    as large as the model."""
-    with torch.device("cuda"):
+def predicted_step(config: GPTConfig, recipe: recipes.Recipe, batch: int) -> Prediction:
+    """The bytes of the same step, run on a fake GPU: no GPU and no memory is needed.
+
+    Two steps are run, as Adam has no state during the first one's backward.
+    Raises: CannotPredict for a recipe with a loss scaler, which reads a number from the device.
+    """
+
+    def build(device: torch.device) -> tuple[Any, ...]:
+        return _parts(config, recipe, batch, device)
+
+    return predict_bytes(build, steps=2)
+
+
+def _parts(config: GPTConfig, recipe: recipes.Recipe, batch: int, device: torch.device) -> Parts:
+    """Model, optimizer and a step on random tokens.
+
+    On a GPU Adam is fused where the recipe's own isn't, so without temporaries as large as the
+    model.
+    """
+    with torch.device(device):
         model = GPT(config).to(recipe.weights)
-    optimizer = recipe.optimizer(model.parameters(), lr=1e-4, fused=not recipe.kahan)
-    scaler = torch.amp.GradScaler("cuda", enabled=recipe.scales_loss)
-    tokens, targets = torch.randint(WORDS, (2, batch, config.context), device="cuda")
+        tokens, targets = torch.randint(WORDS, (2, batch, config.context))
+    fused = device.type == "cuda" and not recipe.kahan
+    optimizer = recipe.optimizer(model.parameters(), lr=1e-4, fused=fused)
+    scaler = torch.amp.GradScaler(device.type, enabled=recipe.scales_loss)
 
     def step() -> Tensor:
         optimizer.zero_grad()
-        with recipes.autocast("cuda", recipe.autocast):
-            logits = model(tokens).flatten(0, 1).float()
-            loss = F.cross_entropy(logits, targets.flatten())
+        with recipes.autocast(device.type, recipe.autocast):
+            # The logits have no name: it would keep their FP32 copy through the backward.
+            loss = F.cross_entropy(model(tokens).flatten(0, 1).float(), targets.flatten())
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
         return loss
 
-    return step
+    return model, optimizer, step

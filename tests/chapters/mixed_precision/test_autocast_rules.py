@@ -4,9 +4,14 @@ import pytest
 import torch
 
 from course_utils.chapters.mixed_precision.autocast_rules import (
+    MIXED,
     OPERATORS,
+    PAIR,
     dtype_by_rules,
+    dtypes_by_rules,
+    dtypes_on_gpu,
     inputs_of,
+    mixed_table,
 )
 
 DTYPES = [torch.float32, torch.bfloat16]
@@ -21,17 +26,36 @@ def test_on_the_cpu_the_rules_give_what_running_it_gives(name, dtype):
     assert dtype_by_rules(op, *inputs, device_type="cpu") == measured
 
 
+@pytest.mark.parametrize("name", MIXED.keys() - {"index_put"})  # whose fake checks no dtypes
+def test_of_two_dtypes_too(name):
+    table = {row["operator"]: row["CPU"] for row in mixed_table()}
+    if table[name] == "error":
+        with pytest.raises(RuntimeError, match="fake cpu tensor"):
+            dtype_by_rules(MIXED[name], *PAIR, device_type="cpu")
+    else:
+        found = dtype_by_rules(MIXED[name], *PAIR, device_type="cpu")
+        assert str(found) == f"torch.{table[name]}"
+
+
+def test_each_device_widens_what_the_other_refuses():
+    table = {row["operator"]: (row["CPU"], row["CUDA"]) for row in mixed_table()}
+    assert table["index_copy"] == ("float32", "error")
+    assert table["index_put"] == ("error", "float32")
+
+
+def test_the_rules_have_a_row_for_each_operator_and_dtype():
+    rows = dtypes_by_rules()
+    assert len(rows) == 2 * (len(OPERATORS) - 1) + len(MIXED)
+    assert {row["dtype_in"] for row in rows} == {"float32", "bfloat16", "both"}
+    assert [row["dtype_out"] for row in rows if row["operator"] == "softmax"] == ["float32"] * 2
+
+
 @pytest.mark.skipif(
     not torch.cuda.is_available() or torch.cuda.get_device_capability() < (8, 0),
     reason="needs a CUDA GPU that computes in BF16",
 )
-@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "binary_cross_entropy"])
-def test_on_a_gpu_too(name):
-    op = OPERATORS[name][0]
-    for dtype in DTYPES:
-        with torch.amp.autocast("cuda", torch.bfloat16):
-            measured = op(*inputs_of(name, dtype, "cuda")).dtype
-        assert dtype_by_rules(op, *inputs_of(name, dtype)) == measured
+def test_on_a_gpu_the_rules_hold():
+    assert dtypes_on_gpu() == dtypes_by_rules()
 
 
 def test_the_switches_are_as_before_even_after_an_error():

@@ -1,16 +1,34 @@
-"""The widget of a step's bytes follows its controls."""
+"""The widget of a step's bytes follows its controls, and finds where AMP begins to save."""
 
-from course_utils.chapters.mixed_precision.step_bytes_widget import step_bytes_explorer
+import pytest
+
+from course_utils.chapters.mixed_precision.step_bytes_widget import break_even, step_bytes_explorer
+from course_utils.workloads import GPTConfig, recipes, step_bytes
 
 
 def test_the_widget_crosses_where_the_batch_has_tokens_enough():
     explorer = step_bytes_explorer(batch=1, width=256)
-    batch, width, picture, reading = explorer.children
+    batch, width, layers, vocabulary, picture, reading = explorer.children
     before = picture.value
     assert "AMP holds more" in reading.value
     batch.value = 32
     assert "AMP holds less" in reading.value and picture.value != before
     width.value = 2048
-    assert "AMP holds less" in reading.value and "1755 tokens" in reading.value
-    batch.value = 16
+    assert "AMP holds less" in reading.value and "1,725 tokens" in reading.value
+    vocabulary.value = 50304
     assert "AMP holds more" in reading.value
+    layers.value = 48
+    assert "AMP holds less" in reading.value
+
+
+@pytest.mark.parametrize("layers", [1, 12])
+@pytest.mark.parametrize("vocabulary", [13, 50304])
+def test_one_token_less_than_break_even_saves_nothing(layers, vocabulary):
+    config = GPTConfig(vocabulary, 1, layers, 4, 256)
+    tokens = break_even(config)
+    for count, saves in ((tokens - 1, False), (tokens, True)):
+        fp32, amp = (
+            sum(step_bytes(recipes.recipe(name), config, count).values())
+            for name in ("FP32", "AMP BF16")
+        )
+        assert (amp < fp32) is saves

@@ -31,8 +31,8 @@ RUNS += [("12_data_parallelism", 4, H200)]
 RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
 SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
     "07_mixed_precision": {
-        "steps=400": "steps=20",
-        "range(10, 401, 10)": "range(10, 21, 10)",
+        "steps=300": "steps=20",
+        "range(10, 301, 10)": "range(10, 21, 10)",
         "GPTConfig(50304, 1024, 12, 12, 768)": "GPTConfig(50304, 1024, 1, 12, 768)",
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},

@@ -1,0 +1,41 @@
+"""Rows of this chapter's experiments as a table shows them: rounded, with units."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+from course_utils.core.evidence import Series
+from course_utils.core.measurement import format_seconds
+
+Rows = Sequence[Mapping[str, Any]]
+SPREAD = ("_q1", "_q3", "_n", "_others")  # of a measurement, which a table leaves out
+COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {  # in the file: (in a table, written)
+    "relative_error": ("relative error", lambda x: f"{x:.2g}"),
+    "seconds": ("a product", lambda x: format_seconds(x).removeprefix("≈ ")),
+    "tokens_per_s": ("tokens a second", lambda x: f"{x:,.0f}"),
+    "peak_bytes": ("peak", lambda x: f"{x / 2**30:.3g} GiB"),
+    "reserved_gib": ("reserved", lambda x: f"{x:.3g} GiB"),
+}
+
+
+@overload
+def legible(evidence: Rows) -> list[dict[str, Any]]: ...
+@overload
+def legible(evidence: Series | None) -> Series | None: ...
+def legible(evidence: Rows | Series | None) -> list[dict[str, Any]] | Series | None:
+    """The rows with COLUMNS written out, live ones with ≈; a series' rows too, without."""
+    if evidence is None:
+        return None
+    if isinstance(evidence, Series):
+        return replace(evidence, rows=[_written(row, "") for row in evidence.rows])
+    return [_written(row, "≈ ") for row in evidence]
+
+
+def _written(row: Mapping[str, Any], about: str) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for name, value in row.items():
+        if name.endswith(SPREAD):
+            continue
+        title, write = COLUMNS.get(name, (name, None))
+        written[title] = about + write(value) if write and value is not None else value
+    return written
