@@ -76,7 +76,7 @@ def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
     for axes, panel in zip(places, panels, strict=True):
         draw_roof(axes, panel.roof, style.COLOURS[panel.kind], live=panel.kind == "live")
         reached = [rate for _, rate in panel.points.values()]
-        axes.set_ylim(bottom=min([axes.get_ylim()[0], *(rate / 2 for rate in reached)]))
+        axes.set_ylim(bottom=min([axes.get_ylim()[0], *(rate / 5 for rate in reached)]))
         _points(axes, panel)
         axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
     style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
