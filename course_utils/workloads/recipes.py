@@ -91,6 +91,12 @@ def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_
     return torch.amp.autocast(device_type, dtype)
 
 
+def refuse_nan(loss: Tensor) -> None:
+    """Raises FloatingPointError where a timed step's loss is no number: its speed means nothing."""
+    if not loss.isfinite():
+        raise FloatingPointError("the loss is no number: its speed means nothing")
+
+
 def _gpu_has_bf16() -> bool:
     return torch.cuda.is_bf16_supported(including_emulation=False)
 

@@ -139,3 +139,10 @@ def test_mixed_precision_ends_within_three_percent_of_fp32(train, seed):
 def test_recipes_without_the_units_are_left_out(a_gpu_of):
     assert list(recipes.recipes_of(a_gpu_of((7, 5)))) == ["FP32", "AMP FP16"]
     assert recipes.recipes_of(a_gpu_of((8, 0))) == recipes.RECIPES == recipes.recipes_of("cpu")
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_the_speed_of_a_step_that_ended_in_no_number_is_refused(loss):
+    recipes.refuse_nan(torch.tensor(65504.0, dtype=torch.float16))
+    with pytest.raises(FloatingPointError, match="its speed means nothing"):
+        recipes.refuse_nan(torch.tensor(loss))

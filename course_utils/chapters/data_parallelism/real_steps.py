@@ -21,6 +21,7 @@ from course_utils.chapters.data_parallelism.trials import ddp_against_one, fashi
 from course_utils.core.measurement import format_seconds
 from course_utils.core.timing import synchronize
 from course_utils.workloads.gpt import GPT, GPTConfig
+from course_utils.workloads.recipes import refuse_nan
 
 OVERLAPS = {"buckets of 25 MiB": 25, "one bucket": 10_000, "nothing sent": 25}  # way: its MiB
 HALVES = {torch.bfloat16: "BF16", torch.float16: "FP16"}
@@ -109,8 +110,7 @@ def time_overlap(way: str, config: GPTConfig, batch: int, times: int = 10) -> di
 def _timed(step: Callable[[], Tensor], times: int) -> dict[str, float]:
     torch.cuda.reset_peak_memory_stats()
     seconds = gpu_seconds(step, times, warm_up=3, queued=False)
-    if not step().isfinite():
-        raise FloatingPointError("the loss is no number: its speed means nothing")
+    refuse_nan(step())
     return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
 
 

@@ -32,8 +32,7 @@ def measured_step(
     torch.cuda.reset_peak_memory_stats()
     _model, _optimizer, step = _parts(config, recipe, batch, torch.device("cuda"))
     took = measure(step, clock="host", budget_seconds=1)
-    if not step().isfinite():
-        raise FloatingPointError("the loss is no number: its speed means nothing")
+    recipes.refuse_nan(step())
     found = {
         "tokens_per_s": round(batch * config.context / took.median),
         "peak_bytes": torch.cuda.max_memory_allocated() - before,
