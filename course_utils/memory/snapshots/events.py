@@ -149,11 +149,12 @@ def _numbered(values: Iterable[Any], known: dict[Any, int], clean: Any) -> Itera
     """
     seen: dict[Any, int] = {None: 0}
     for value in values:
-        number = seen.get(value) if isinstance(value, str | tuple | None) else None
-        if number is None:
+        try:
+            number = seen.get(value)
+        except TypeError:  # a list or a dict, which can't be looked up
             number = known.setdefault(clean(value), len(known))
-            if isinstance(value, str | tuple):
-                seen[value] = number
+        if number is None:
+            number = seen[value] = known.setdefault(clean(value), len(known))
         yield number
 
 

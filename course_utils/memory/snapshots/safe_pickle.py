@@ -10,9 +10,7 @@ The forms are regular expressions over the bytes. Every repetition is possessive
 is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
 trace, with its list of frames, is one, so that one match runs over thousands of them.
 
-torch writes a call stack as a list of its own for each event, up to 400 bytes of references to the
-same few frames. So a list of references that was there before, byte for byte, becomes one short
-instruction that asks for the first: what is read is equal, in less time and memory.
+What repeats a list of references to the same few frames is read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
 """
 
@@ -22,6 +20,8 @@ import pickle
 import pickletools
 import re
 from typing import Any, NoReturn
+
+from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
 LOOSE = 1000  # instructions in a form that plain data needs rarely; each such list is short
@@ -47,7 +47,7 @@ _GET = _either(rb"h.", rb"j.{4}")
 _TEXT = _counted(rb"\x8c", 255) + _MEMO
 _INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
 _TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
-_AGAIN = rb"J.{4}Q\x94"  # the list of this number; a file's own Q is refused before there are any
+_AGAIN = rb"J.{4}Q\x94"  # the list of this number: a file's own gets no more than these either
 _LEAF = _either(
     _AGAIN, _GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)"
 )
@@ -73,12 +73,6 @@ SINGLE = re.compile(_FLAT, re.DOTALL)
 PUSHES = re.compile(b"(?:" + _FLAT + b")*+", re.DOTALL)
 PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
 LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
-_REFERENCES = rb"\]\x94(\((?:" + _either(b"h." * 8, b"j...." * 8, b"h.", b"j....") + rb"){2,}+e)"
-_OTHERS = _either(
-    rb"h." + _either(rb"h.", _NUMBER, _PAIR, rb"K."), rb"[hK].", _NUMBER,
-    rb"[(eu\x94})N\x85-\x89as]", rb"\](?!\x94\([hj])", _GET, _INT, _TEXT, rb"G.{8}",
-)  # fmt: skip
-REFERENCES = re.compile(b"(?:" + _OTHERS + b")*+(?:" + _REFERENCES + rb"(?!\())?+", re.DOTALL)
 TOKEN = re.compile(
     rb"(?P<open>[\]}]\x94?+\()|(?P<close>[eu]\(?+)|(?P<append>a)"
     rb"|(?P<text>X(?P<long>.{4})|\x8d(?P<longer>.{8}))"
@@ -94,7 +88,7 @@ class SnapshotError(ValueError):
 class _Refusing(pickle.Unpickler):
     """A second lock: the check before lets nothing through that would ask for these.
 
-    What `_with_lists_once` asks for, lists of references that were kept, is all there is.
+    What `with_lists_once` asks for, lists of references that were kept, is all there is.
     """
 
     def __init__(self, file: io.BytesIO) -> None:
@@ -125,8 +119,7 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
             f"it has {len(data):,} bytes, over the limit of {largest_bytes:,}; where you trust it "
             f"and have the memory, pass a larger `largest_bytes`."
         )
-    body = _with_lists_once(_without_frames(data))
-    _check(body)
+    body = _checked(_without_frames(data))
     program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
     was_on = gc.isenabled()
     gc.disable()  # millions of new containers would be walked again and again
@@ -166,32 +159,15 @@ def _without_frames(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _with_lists_once(body: bytes) -> bytes:
-    """The same program, with each list of references written out once.
-
-    Every instruction is passed over on the way. Raises: SnapshotError for one of other data.
-    """
-    numbers: dict[bytes, int] = {}
-    parts, copied, at, end = bytearray(), 0, 0, len(body) - 1
-    while at < end:
-        found: Any = REFERENCES.match(body, at)
-        at = found.end()
-        if found[1]:
-            number = numbers.get(found[1])
-            if number is None:
-                numbers[found[1]] = len(numbers)
-                parts += body[copied:at] + b"Q"
-            else:
-                parts += body[copied : found.start(1) - 2]
-                parts += b"J" + number.to_bytes(4, "little") + b"Q\x94"
-            copied = at
-        elif body[at : at + 1] == b"]":
-            at += 1
-        elif text := LONG_TEXT.match(body, at):
-            at = text.end() + int.from_bytes(text[1] or text[2], "little")
-        elif at < end:
-            _refuse(body, at)
-    return bytes(parts + body[copied:])
+def _checked(body: bytes) -> bytes:
+    """A program of the forms above that gives the same data as `body`, if `body` is one."""
+    shorter = with_lists_once(body)
+    try:
+        _check(shorter)
+    except SnapshotError:  # a wrong file, or one with a number made to look like a list
+        _check(body)
+        return body
+    return shorter
 
 
 def _check(body: bytes) -> None:
