@@ -9,6 +9,8 @@ consists of nothing else reaches `pickle`. Both take time and memory in proporti
 The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
 is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
 trace, with its list of frames, is one, so that one match runs over thousands of them.
+
+What repeats a list of references to the same few frames is read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
 """
 
@@ -18,6 +20,8 @@ import pickle
 import pickletools
 import re
 from typing import Any, NoReturn
+
+from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
 LOOSE = 1000  # instructions in a form that plain data needs rarely; each such list is short
@@ -43,7 +47,10 @@ _GET = _either(rb"h.", rb"j.{4}")
 _TEXT = _counted(rb"\x8c", 255) + _MEMO
 _INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
 _TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
-_LEAF = _either(_GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)")
+_AGAIN = rb"J.{4}Q\x94"  # the list of this number: a file's own gets no more than these either
+_LEAF = _either(
+    _AGAIN, _GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)"
+)
 _KEY = _either(_GET, _TEXT)
 
 
@@ -52,8 +59,14 @@ def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
     return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
 
 
-_LIST = _container(rb"\]", _LEAF, b"a", b"e")
-_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
+_NUMBER = _either(rb"J....", rb"\x8a(?>\x06......|\x07.......)", rb"M..")
+_PAIR = rb"K.K.\x86\x94"
+_USUAL = rb"h." + _either(
+    _either(rb"h.", rb"J....(?:Q\x94)?+", _NUMBER, _PAIR, rb"K.", rb"[N\x88\x89]") + b"(?=[hu])",
+    rb"\]\x94(?=u|h.[^a])",
+)  # fmt: skip
+_LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
+_DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
 
 SINGLE = re.compile(_FLAT, re.DOTALL)
@@ -73,12 +86,24 @@ class SnapshotError(ValueError):
 
 
 class _Refusing(pickle.Unpickler):
-    """A second lock: the check before lets nothing through that would ask for these."""
+    """A second lock: the check before lets nothing through that would ask for these.
+
+    What `with_lists_once` asks for, lists of references that were kept, is all there is.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.kept: list[list[Any]] = []
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise SnapshotError(f"it asks for {module}.{name}, and plain data asks for nothing.")
 
-    def persistent_load(self, pid: Any) -> NoReturn:
+    def persistent_load(self, pid: Any) -> list[Any]:
+        if type(pid) is list:
+            self.kept.append(pid)
+            return pid
+        if type(pid) is int and 0 <= pid < len(self.kept):
+            return self.kept[pid]
         raise SnapshotError("it asks for an object kept elsewhere.")
 
 
@@ -94,8 +119,7 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
             f"it has {len(data):,} bytes, over the limit of {largest_bytes:,}; where you trust it "
             f"and have the memory, pass a larger `largest_bytes`."
         )
-    body = _without_frames(data)
-    _check(body)
+    body = _checked(_without_frames(data))
     program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
     was_on = gc.isenabled()
     gc.disable()  # millions of new containers would be walked again and again
@@ -133,6 +157,17 @@ def _without_frames(data: bytes) -> bytes:
             raise SnapshotError("it is cut off: a part claims more bytes than there are.")
         at = end
     return b"".join(parts)
+
+
+def _checked(body: bytes) -> bytes:
+    """A program of the forms above that gives the same data as `body`, if `body` is one."""
+    shorter = with_lists_once(body)
+    try:
+        _check(shorter)
+    except SnapshotError:  # a wrong file, or one with a number made to look like a list
+        _check(body)
+        return body
+    return shorter
 
 
 def _check(body: bytes) -> None:

@@ -11,7 +11,7 @@ BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|:
 OPERATOR = re.compile(r"at::_ops::(\w+)::call")
 # Frames through which torch calls every module's `forward`.
 PASSING = ("_wrapped_call_impl", "_call_impl")
-OUTSIDE = ("site-packages", "dist-packages", "torch/", "runpy.py", "ipykernel/", "IPython/")
+OUTSIDE = ("site-packages/", "dist-packages/", "/torch/", "/runpy.py", "/ipykernel/", "/IPython/")
 
 
 class Frame(NamedTuple):
@@ -28,11 +28,17 @@ class Frame(NamedTuple):
     @property
     def is_own(self) -> bool:
         """Python, and not of a library: the reader's own code, as far as a path tells."""
-        return self.is_python and not any(part in self.filename for part in OUTSIDE)
+        path = f"/{with_slashes(self.filename)}"
+        return self.is_python and not any(part in path for part in OUTSIDE)
 
     def __str__(self) -> str:
-        place = self.filename.rpartition("/")[2]
+        place = with_slashes(self.filename).rpartition("/")[2]
         return f"{self.name}, {place}:{self.line}" if self.is_python else self.name
+
+
+def with_slashes(path: str) -> str:
+    """A path as Linux writes it, from there or from Windows."""
+    return path.replace("\\", "/")
 
 
 class Stacks:
@@ -45,6 +51,7 @@ class Stacks:
         self._number_of_stack: dict[tuple[int, ...], int] = {(): 0}
         self._seen_frames: dict[int, int] = {}
         self._seen_lists: dict[int, int] = {}
+        self._seen_frame_lists: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self._stacks)
@@ -59,16 +66,20 @@ class Stacks:
             return known
         if frames is not None and not isinstance(frames, list):
             raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
-        stack = tuple(self._frame(frame) for frame in frames or ())
-        number = self._number_of_stack.setdefault(stack, len(self._stacks))
-        if number == len(self._stacks):
-            self._stacks.append(stack)
+        same = tuple(map(id, frames or ()))
+        number = self._seen_frame_lists.get(same)
+        if number is None:
+            stack = tuple(self._frame(frame) for frame in frames or ())
+            number = self._number_of_stack.setdefault(stack, len(self._stacks))
+            if number == len(self._stacks):
+                self._stacks.append(stack)
+            self._seen_frame_lists[same] = number
         self._seen_lists[id(frames)] = number
         return number
 
     def forget_sources(self) -> None:
         """Lets go of the file's own objects once everything is read."""
-        self._seen_frames, self._seen_lists = {}, {}
+        self._seen_frames, self._seen_lists, self._seen_frame_lists = {}, {}, {}
 
     def _frame(self, raw: Any) -> int:
         known = self._seen_frames.get(id(raw))

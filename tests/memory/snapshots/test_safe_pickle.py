@@ -14,6 +14,7 @@ import pytest
 
 from course_utils.core import files
 from course_utils.memory.snapshots import safe_pickle, snapshot
+from course_utils.memory.snapshots.repeated_lists import with_lists_once
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import load
 from tests.support.snapshots import damaged, small_snapshot
@@ -179,6 +180,7 @@ def test_a_cached_extension_code_stays_out(monkeypatch):
 
 def test_a_second_lock_refuses_what_the_check_would_let_through(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(safe_pickle, "with_lists_once", lambda body: body)
     monkeypatch.setattr(safe_pickle, "_check", lambda body: None)
     for kind, words in {"os.system": "posix.system", "persistent id": "kept elsewhere"}.items():
         with pytest.raises(SnapshotError, match=words):
@@ -201,6 +203,50 @@ PLAIN = [
 @pytest.mark.parametrize("value", PLAIN, ids=lambda v: repr(v)[:30])
 def test_plain_data_is_read_as_pickle_reads_it(value, protocol):
     assert safe_pickle.read(pickle.dumps(value, protocol)) == value
+
+
+FRAMES = [{"name": f"function {n}", "filename": "a.py", "line": n} for n in range(400)]
+
+
+def events_with_lists_of_their_own(count: int, depth: int = 60) -> list[dict[str, object]]:
+    """As torch writes them: the frames are shared, their lists are not."""
+    return [
+        {"addr": 2**46 + n, "frames": FRAMES[n % 300 : n % 300 + depth], "more": [n % 7, 2.5]}
+        for n in range(count)
+    ]
+
+
+def test_lists_of_references_that_repeat_are_read_as_they_are_and_kept_once():
+    made = events_with_lists_of_their_own(2000)
+    found = safe_pickle.read(pickle.dumps(made))
+    assert found == made
+    assert len({id(event["frames"]) for event in found}) < 900  # of 2,000; 300 differ
+    assert len({id(event["more"]) for event in found}) == 2000
+
+
+def test_call_stacks_take_little_more_memory_than_one_of_each_kind():
+    made = events_with_lists_of_their_own(20_000)
+    data = pickle.dumps(made)
+    tracemalloc.start()
+    try:
+        safe_pickle.read(data)
+        _, ours = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        pickle.loads(data)
+        _, plain = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ours < 0.8 * (plain - before) + 2 * len(data)
+
+
+@pytest.mark.parametrize(
+    "inside", [b"]\x94(h\x01h\x01", b"(h\x01h\x01e.", b"]\x94(h\x01h\x01e"[:8]]
+)
+def test_a_number_that_looks_like_such_a_list_stays_a_number(inside):
+    number = struct.unpack(">d", inside[:8].ljust(8, b"e"))[0]
+    made = [["x", "y"], *[[number, None, "x", "x", [0]] for _ in range(9)]]
+    assert repr(safe_pickle.read(pickle.dumps(made))) == repr(made)
 
 
 def test_random_plain_data_is_read_as_pickle_reads_it():
@@ -257,3 +303,10 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path):
 def test_a_missing_file_is_an_ordinary_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nowhere.pickle")
+
+
+def test_references_that_look_like_beginnings_of_lists_take_no_time():
+    unended = b"]\x94(" + b"j]\x94(h" * 400_000
+    began = time.perf_counter()
+    assert with_lists_once(unended) == unended
+    assert time.perf_counter() - began < 2
