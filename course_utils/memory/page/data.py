@@ -17,12 +17,15 @@ from course_utils.memory.page.findings import Finding, findings
 from course_utils.memory.snapshots.events import ACTIONS
 from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
 from course_utils.memory.snapshots.rewind import Start
+from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import PASSING, Frame, Stacks, native, who
 from course_utils.memory.views.bands import group_of_site, groups
 from course_utils.memory.views.words import size_text
 
 Line = tuple[str, str, bool]
+MOST_BYTES, LATEST_US = 2**50, 2**52
+NO_STACK = who(())
 LEVEL = 6
 
 
@@ -44,27 +47,32 @@ class Columns:
         return place
 
 
-def packed(snapshot: Snapshot, device: int | None = None) -> bytes:
-    """All that a page shows of a snapshot; `device` is the one that it shows first.
+def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, Any], bytes]:
+    """The words of a page and its columns; `device` is the one that it shows first.
 
-    Raises: ValueError where a device is named that isn't there.
+    Raises: SnapshotError for numbers that can't be; ValueError for a device that isn't there.
     """
     first = snapshot.the_device(device) if device is not None else _busiest(snapshot)
     columns, lines = Columns(), Lines()
     words = {
-        "name": snapshot.name,
         "first": snapshot.devices.index(first),
         "actions": ACTIONS,
         "stacks": lines.of(snapshot.stacks),
         "lines": lines.known,
         "devices": [_device(snapshot, number, columns) for number in snapshot.devices],
     }
+    return words, b"".join(columns.parts)
+
+
+def packed(words: dict[str, Any], columns: bytes) -> bytes:
+    """Words and columns as one compressed piece."""
     text = json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
-    return zlib.compress(struct.pack("<I", len(text)) + text + b"".join(columns.parts), LEVEL)
+    return zlib.compress(struct.pack("<I", len(text)) + text + columns, LEVEL)
 
 
 def _busiest(snapshot: Snapshot) -> int:
     """The device of most events; of those without any, the one that holds most."""
+
     def weight(number: int) -> tuple[int, int]:
         return len(snapshot.trace(number)), sum(s.total_size for s in snapshot.segments(number))
 
@@ -98,6 +106,7 @@ def _lines(stack: tuple[Frame, ...]) -> list[Line]:
 
 def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]:
     of = history(snapshot, number)
+    _require_possible(snapshot.name, of)
     return {
         "number": number,
         "events": len(of.trace),
@@ -110,6 +119,13 @@ def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]
         "ooms": (of.trace.where("oom") + 1).tolist(),
         **_numbers(of, columns),
     }
+
+
+def _require_possible(name: str, of: History) -> None:
+    """Raises: SnapshotError for bytes that no machine has, whose sums would overflow."""
+    sizes = (of.allocations.size, of.ranges.size, of.live, of.reserved)
+    if any(len(n) and (n.max() > MOST_BYTES or n.min() < 0) for n in sizes):
+        raise SnapshotError(f"{name} is refused: it has more bytes than any machine.")
 
 
 def _as_dict(found: Finding) -> dict[str, Any]:
@@ -142,7 +158,7 @@ def _numbers(of: History, columns: Columns) -> dict[str, Any]:
 
 def _passed(time_us: Array) -> Array:
     """Microseconds from each event to the next, so that a clock needs few bytes; 0 without one."""
-    return np.diff(time_us, prepend=time_us[:1]).clip(0, 2**48)
+    return np.diff(time_us.clip(0, LATEST_US), prepend=time_us[:1].clip(0, LATEST_US)).clip(0)
 
 
 def _ranges(of: History) -> list[tuple[int, tuple[int, int]]]:
@@ -174,7 +190,8 @@ def sentence(of: History) -> str:
     peak, last = of.peak, of.moments - 1
     live, reserved = int(of.live[peak]), int(of.reserved[peak])
     times = of.trace.time_us
-    clock = f", {(times[peak - 1] - times[0]) / 1e6:,.3f} s in" if peak and times[0] else ""
+    passed = int(times[peak - 1]) - int(times[0]) if peak and times[0] else 0
+    clock = f", {passed / 1e6:,.3f} s in" if passed > 0 else ""
     text = (
         f"At the peak, after event {peak:,} of {last:,}{clock}, {size_text(live)} were allocated "
         f"of {size_text(reserved)} reserved."
@@ -185,5 +202,14 @@ def sentence(of: History) -> str:
     site, size = next(iter(held.items()))
     share = f"{size_text(size)} ({size / max(live, 1):.0%})"
     if site == BEFORE:
-        return f"{text} Most of it, {share}, was there before the trace."
-    return f"{text} Most of it, {share}, {'is' if of.by_category else 'is held by'} {site}."
+        return f"{text} The largest part, {share}, was there before the trace{_next(held)}."
+    if site == NO_STACK:
+        return f"{text} The largest part, {share}, has no stack recorded."
+    verb = "is" if of.by_category else "was asked for by"
+    return f"{text} The largest part, {share}, {verb} {site}."
+
+
+def _next(held: dict[str, int]) -> str:
+    """Who asked for most of what was not there before the trace."""
+    known = [(site, size) for site, size in held.items() if site not in (BEFORE, NO_STACK)]
+    return f"; then {size_text(known[0][1])} was asked for by {known[0][0]}" if known else ""

@@ -17,12 +17,13 @@ from course_utils.memory.views.words import size_text
 
 MiB = 2**20
 UNUSED_SHARE, UNUSED_BYTES = 0.2, 64 * MiB
-MANY_FREES, MANY_RETRIES, ASKED_AGAIN_SHARE = 10, 3, 0.1
+MANY_FREES, MANY_RETRIES, ASKED_AGAIN_SHARE = 10, 3, 0.05
 NO_PYTHON_SHARE, NO_STACK_SHARE = 0.9, 0.05
 EXPANDABLE = (
-    "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, set before the first CUDA call; or "
-    "requests whose sizes vary less, such as batches padded to a few lengths."
+    "Try expandable segments (set PYTORCH_CUDA_ALLOC_CONF to expandable_segments:True before the "
+    "first CUDA call), or sizes that vary less, such as batches padded to a few lengths."
 )
+STEADY = "Try sizes that vary less, such as batches padded to a few lengths."
 HOLD_LESS = (
     "Look below at who holds most at this moment, and hold less: a smaller batch, checkpointing, a "
     "lower precision, or a tensor let go earlier."
@@ -101,9 +102,9 @@ def fragmentation(case: Case) -> Iterator[Finding]:
         )
     settings = case.snapshot.settings
     on = settings.get("expandable_segments") is True
-    advice = EXPANDABLE.partition("; or ")[2] if on else EXPANDABLE
+    advice = STEADY if on else EXPANDABLE
     title = f"{unused / reserved:.0%} of what was reserved lay free at the peak: fragmentation"
-    yield Finding("fragmentation", title, says, advice.replace("requests", "Requests", on), peak)
+    yield Finding("fragmentation", title, says, advice, peak)
 
 
 def leak(case: Case) -> Iterator[Finding]:
@@ -115,7 +116,7 @@ def leak(case: Case) -> Iterator[Finding]:
             f"{size_text(found.held[-1])}, about {size_text(found.per_step)} a step."
         )
         advice = (
-            "Look for what keeps it: a list of losses or outputs (`.item()` or `.detach()` them), "
+            "Look for what keeps it: a list of losses or outputs (.item() or .detach() them), "
             "a cache without a limit, a graph that is never let go."
         )
         yield Finding("growth", f"{found.site} holds more after every step", says, advice,
@@ -133,19 +134,19 @@ def churn(case: Case) -> Iterator[Finding]:
     much = len(frees) >= MANY_FREES and min(freed, regained) >= ASKED_AGAIN_SHARE * reserved
     if not (much or retries >= MANY_RETRIES):
         return
+    title = f"{len(frees):,} pieces given back to the driver, {len(again):,} asked for afterwards"
     says = (
         f"{len(frees):,} pieces ({size_text(freed)}) went back to the driver, and after the first "
         f"it was asked for {len(again):,} ({size_text(regained)}). Each waits for the device."
     )
-    advice = "If you call `torch.cuda.empty_cache()` in a loop, don't: the cache would be used."
+    advice = "If you call torch.cuda.empty_cache(), don't: what it gives back is needed again."
     if retries:
-        times = "once" if retries == 1 else f"{retries:,} times"
+        times = "Once" if retries == 1 else f"{retries:,} times"
         says += (
-            f" It went back and was asked for in one breath {times}: memory was full, and the "
-            "allocator emptied its cache to try again."
+            f" {times} a request followed at once: so it is where memory is full, and the "
+            "allocator empties its cache to try again."
         )
         advice += " Where memory is full, hold less, or try expandable segments."
-    title = f"{len(frees):,} pieces given back to the driver, {len(again):,} asked for afterwards"
     yield Finding("churn", title, says, advice, int(frees[0]) + 1)
 
 
@@ -154,12 +155,12 @@ def begins_in_the_middle(case: Case) -> Iterator[Finding]:
     start = case.history.start
     if start.partial:
         advice = (
-            "Record from before the model is built, and raise `max_entries` of "
-            "`torch.cuda.memory._record_memory_history`: only the last events are kept."
+            "Record from before the model is built, and raise max_entries of "
+            "torch.cuda.memory._record_memory_history: only the last events are kept."
         )
         yield Finding("beginning", "The trace begins in the middle", str(start), advice, 0)
     elif start.contradictions:
-        advice = "Write the snapshot while nothing runs: `torch.cuda.synchronize()` before it."
+        advice = "Write the snapshot while nothing runs: torch.cuda.synchronize() before it."
         yield Finding("beginning", "Events contradict the end of the trace", str(start), advice)
 
 
@@ -190,14 +191,14 @@ def stacks_without_python(case: Case) -> Iterator[Finding]:
             f"{size_text(foreign)} of {size_text(held)} at the peak have a stack of C++ functions "
             "alone: no line of yours is named."
         )
-        advice = "Record with `_record_memory_history(stacks='all')`, from the thread you run in."
+        advice = "Record with _record_memory_history(stacks='all'), from the thread you run in."
         yield Finding("C++ stacks", "The stacks are C++ alone", says, advice, peak)
     if nothing >= NO_STACK_SHARE * held and nothing >= MiB:
         says = (
             f"{size_text(nothing)} of {size_text(held)} at the peak ({nothing / held:.0%}) have no "
-            "stack: they were allocated before recording began, or without `context`."
+            "stack: they were allocated before recording began, or without context."
         )
-        advice = "Record with `_record_memory_history(context='all')` from before the first tensor."
+        advice = "Record with _record_memory_history(context='all') from before the first tensor."
         title = f"{nothing / held:.0%} of the peak has no history"
         yield Finding("no history", title, says, advice, peak)
 
@@ -207,7 +208,9 @@ def several_devices(case: Case) -> Iterator[Finding]:
     devices = case.snapshot.devices
     if len(devices) > 1:
         names = ", ".join(map(str, devices))
-        says = f"The file has devices {names}; all numbers here are of device {_number(case)} alone."
+        says = (
+            f"The file has devices {names}; all numbers here are of device {_number(case)} alone."
+        )
         yield Finding("devices", f"{len(devices)} devices", says, "Choose another at the top.")
 
 

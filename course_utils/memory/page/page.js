@@ -1,132 +1,44 @@
-"use strict"
 // Draws a memory snapshot. Everything that the file says is put in as text, never as HTML.
 
-const INK = "#222222", UNITS = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]
-const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, MOST_ROWS = 200
-const $ = id => document.getElementById(id)
+const INK = "#222222", FREE = "#f0ede2", SLACK = "#444444"
+const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200
 
-function sizeText(bytes) {
-    for (const [unit, name] of UNITS) {
-        if (bytes < unit) continue
-        const digits = bytes < 10 * unit ? 2 : 1
-        const how = { minimumFractionDigits: digits, maximumFractionDigits: digits }
-        return `${(bytes / unit).toLocaleString("en", how)} ${name}`
-    }
-    return `${bytes} B`
-}
-const count = number => number.toLocaleString("en")
-const exact = bytes => `${count(bytes)} B`
-const share = (part, all) => `${(100 * part / (all || 1)).toFixed(0)}%`
+// ---- what is shown: device `d`, events `low` to `high`, after event `moment`, of holder `chosen`
 
-function put(parent, tag, text = "", more = {}) {
-    const element = document.createElement(tag)
-    element.textContent = text
-    Object.assign(element, more)
-    parent.append(element)
-    return element
-}
-
-// ---- the data: see data.py
-
-async function unpack() {
-    const bytes = Uint8Array.from(atob($("data").textContent), c => c.charCodeAt(0))
-    const flow = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))
-    const whole = await new Response(flow).arrayBuffer()
-    const length = new DataView(whole).getUint32(0, true)
-    const words = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, length)))
-    return { words, columns: new Uint8Array(whole, 4 + length) }
-}
-
-function column([at, width, length], bytes) {
-    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length)
-    for (let plane = 0, unit = 1; plane < width; plane++, unit *= 256) {
-        const from = at + plane * length
-        for (let i = 0; i < length; i++) numbers[i] += bytes[from + i] * unit
-    }
-    return numbers
-}
-
-function running(numbers) {
-    for (let i = 1; i < numbers.length; i++) numbers[i] += numbers[i - 1]
-    return numbers
-}
-
-// A device ready to be drawn: `lives` of allocations with their columns, curves by moment.
-function opened(device, bytes) {
-    const c = {}
-    for (const name in device.columns) c[name] = column(device.columns[name], bytes)
-    const lives = c.event.length, last = device.events, early = c.earlyAddress.length
-    c.address = new Float64Array(lives)
-    c.bytes = new Float64Array(lives)
-    c.who = new Uint32Array(lives)
-    c.born = new Int32Array(last + 1).fill(-1) // the life that each event begins, and ends
-    c.died = new Int32Array(last + 1).fill(-1)
-    for (let i = 0, seen = 0; i < lives; i++) {
-        const at = c.event[i] - 1
-        c.address[i] = at < 0 ? c.earlyAddress[seen] : c.addr[at]
-        c.bytes[i] = at < 0 ? c.earlySize[seen] : c.size[at]
-        c.who[i] = at < 0 ? c.earlyStack[seen++] : c.stack[at]
-        if (at >= 0) c.born[at + 1] = i
-        if (c.death[i] <= last) c.died[c.death[i]] = i
-    }
-    c.clock = running(Float64Array.from(c.passed))
-    c.live = curve(last, c.event, c.death, c.bytes)
-    c.reserved = curve(last, c.rangeBirth, c.rangeDeath, c.rangeSize)
-    c.group = Uint8Array.from(c.site, site => device.siteGroups[site])
-    return { ...device, ...c, last, early }
-}
-
-function curve(last, births, deaths, sizes) {
-    const change = new Float64Array(last + 1)
-    for (let i = 0; i < births.length; i++) {
-        if (births[i] <= last) change[births[i]] += sizes[i]
-        if (deaths[i] <= last) change[deaths[i]] -= sizes[i]
-    }
-    return running(change)
-}
-
-// ---- state
-
-let words, bytes, d, low, high, moment, chosen, hits = [], drag = null
+let d, low, high, moment, chosen, curves, map, drag = null
 const known = []
 
 function choose(place) {
-    d = known[place] ??= opened(words.devices[place], bytes)
+    d = known[place] ??= opened(words.devices[place])
     low = 0, high = Math.max(d.last, 1), chosen = null
     $("sentence").textContent = d.sentence
     $("slider").max = d.last
     $("to-oom").hidden = !d.ooms.length
     $("findings").replaceChildren()
     if (!d.findings.length) put($("findings"), "p", "Nothing, by the rules that this page knows.")
-    d.findings.forEach(showFinding)
+    for (const found of d.findings) {
+        const box = put($("findings"), "details", "", { open: found === d.findings[0] })
+        put(box, "summary", found.title)
+        put(box, "p", found.says)
+        put(box, "p", found.try)
+        if ("moment" in found) put(box, "button", "show where", { onclick: () => go(found.moment) })
+    }
     go(d.peak)
-}
-
-function showFinding(found, place) {
-    const box = put($("findings"), "details")
-    box.open = place === 0
-    put(box, "summary", found.title)
-    put(box, "p", found.says)
-    put(box, "p", `Try: ${found.try}`)
-    if (found.moment === undefined) return
-    put(box, "button", "show where", { onclick: () => { reveal(found.moment); go(found.moment) } })
 }
 
 function go(where) {
     moment = Math.max(0, Math.min(d.last, Math.round(where)))
     $("slider").value = moment
-    draw()
-    showMoment()
-}
-
-function reveal(where) {
-    const width = high - low
-    if (where < low || where > high) zoomTo(where - width / 2, where + width / 2)
+    if (moment < low || moment > high) zoomTo(moment - (high - low) / 2, moment + (high - low) / 2)
+    else draw()
+    const here = alive(d.event, d.death, moment)
+    showEvent()
+    showHolders(here)
+    showMap(here)
 }
 
 function zoomTo(from, to) {
-    const end = Math.max(d.last, 1)
-    const width = Math.min(Math.max(to - from, 8), end)
+    const end = Math.max(d.last, 1), width = Math.min(Math.max(to - from, 8), end)
     low = Math.max(0, Math.min(from, end - width))
     high = low + width
     draw()
@@ -138,11 +50,10 @@ function zoom(factor, around = moment >= low && moment <= high ? moment : (low +
 
 // ---- the timeline
 
-function context(canvas) {
-    const box = canvas.getBoundingClientRect(), ratio = window.devicePixelRatio || 1
-    canvas.width = Math.round(box.width * ratio)
-    canvas.height = Math.round(box.height * ratio)
-    const pen = canvas.getContext("2d")
+function canvasOf(id) {
+    const box = $(id).getBoundingClientRect(), ratio = window.devicePixelRatio || 1
+    Object.assign($(id), { width: box.width * ratio, height: box.height * ratio })
+    const pen = $(id).getContext("2d")
     pen.scale(ratio, ratio)
     pen.font = "11px system-ui, 'DejaVu Sans', sans-serif"
     return { pen, width: box.width, height: box.height }
@@ -150,145 +61,115 @@ function context(canvas) {
 
 // One moment for each pixel: the one at which most was live, so that no peak is lost.
 function sampled(pixels) {
-    const moments = new Int32Array(pixels), step = (high - low) / pixels
-    for (let x = 0; x < pixels; x++) {
-        const from = Math.floor(low + x * step)
+    const step = (high - low) / pixels
+    return Int32Array.from({ length: pixels }, (_, x) => {
+        const from = Math.min(Math.floor(low + x * step), d.last)
         const to = Math.min(Math.max(Math.floor(low + (x + 1) * step), from + 1), d.last + 1)
-        let best = Math.min(from, d.last)
-        for (let m = best + 1; m < to; m++) if (d.live[m] > d.live[best]) best = m
-        moments[x] = best
-    }
-    return moments
+        let best = from
+        for (let m = from + 1; m < to; m++) if (d.live[m] > d.live[best]) best = m
+        return best
+    })
 }
 
 // Bytes of each group at each of these moments, which rise.
 function stacked(moments) {
-    const held = new Float64Array(d.groups.length), table = []
+    const held = new Float64Array(d.groups.length), first = moments[0]
     for (let i = 0; i < d.event.length; i++) {
-        if (d.event[i] <= moments[0] && d.death[i] > moments[0]) held[d.group[i]] += d.bytes[i]
+        if (d.event[i] <= first && d.death[i] > first) held[d.group[i]] += d.bytes[i]
     }
-    let at = moments[0]
-    for (const to of moments) {
-        for (at++; at <= to; at++) {
-            const ends = d.died[at], begins = d.born[at]
+    let at = first
+    return Array.from(moments, to => {
+        while (at < to) {
+            const ends = d.died[++at], begins = d.born[at]
             if (ends >= 0) held[d.group[ends]] -= d.bytes[ends]
             if (begins >= 0) held[d.group[begins]] += d.bytes[begins]
         }
-        at = to
-        table.push(held.slice())
-    }
-    return table
+        return held.slice()
+    })
 }
 
 function draw() {
-    const { pen, width, height } = context($("timeline"))
+    const { pen, width, height } = canvasOf("timeline")
     const wide = Math.max(Math.floor(width - LEFT - 8), 10), tall = height - TOP - BOTTOM
-    const moments = sampled(wide), table = stacked(moments)
-    let most = 1
-    for (const m of moments) most = Math.max(most, d.reserved[m], d.live[m])
-    most *= 1.08
+    const moments = sampled(wide), table = stacked(moments), below = new Float64Array(wide)
+    const most = 1.08 * moments.reduce((top, m) => Math.max(top, d.reserved[m], d.live[m]), 1)
     const x = m => LEFT + (m - low) / (high - low) * wide
     const y = size => TOP + tall * (1 - size / most)
-    drawAxes(pen, wide, tall, most, y, x)
-    const below = new Float64Array(wide)
+    drawAxes(pen, wide, tall, most, x, y)
     d.groups.forEach(([, colour], group) => {
         pen.fillStyle = colour
-        for (let i = 0; i < wide; i++) {
-            const size = table[i][group]
-            if (!size) continue
-            pen.fillRect(LEFT + i, y(below[i] + size), 1, Math.max(y(below[i]) - y(below[i] + size), 0.3))
-            below[i] += size
-        }
+        table.forEach((held, i) => {
+            const foot = y(below[i]), top = y(below[i] += held[group])
+            if (foot > top) pen.fillRect(LEFT + i, top, 1, Math.max(foot - top, 0.3))
+        })
     })
     pen.beginPath()
     pen.strokeStyle = INK
     pen.lineWidth = 1.4
-    moments.forEach((m, i) => pen.lineTo(LEFT + i, y(d.reserved[m])))
+    moments.forEach((m, i) => [0, 1].forEach(s => pen.lineTo(LEFT + i + s, y(d.reserved[m]))))
     pen.stroke()
-    hits = { moments, table, x, y, wide, tall }
-    const inside = m => m >= low && m <= high
-    for (const m of d.ooms.filter(inside)) mark(pen, x(m), "#C00000", "OOM", tall)
-    if (inside(d.peak)) mark(pen, x(d.peak), "#0072B2", "peak", tall)
-    if (inside(moment)) mark(pen, x(moment), INK, "", tall)
-    if (drag?.to && !drag.move) {
-        pen.fillStyle = "#0072B233"
-        pen.fillRect(drag.from, TOP, drag.to - drag.from, tall)
+    const mark = (m, colour, text, wider = 1.5) => {
+        if (m < low || m > high) return
+        pen.fillStyle = colour
+        pen.fillRect(x(m) - wider / 2, TOP - 4, wider, tall + 4)
+        pen.textAlign = x(m) > 100 ? "right" : "left"
+        pen.fillText(text, x(m) + (x(m) > 100 ? -5 : 5), TOP - 4)
     }
+    mark(moment, "#22222266", "", 5)
+    mark(d.peak, "#0072B2", "peak")
+    for (const m of d.ooms) mark(m, "#C00000", "out of memory")
+    pen.fillStyle = "#0072B233"
+    if (drag?.to && !drag.move) pen.fillRect(drag.from, TOP, drag.to - drag.from, tall)
+    curves = { moments, table, y, wide }
     showLegend(table)
     const shown = `events ${count(Math.ceil(low))} to ${count(Math.floor(high))}`
     $("timeline").setAttribute("aria-label", `Allocated and reserved bytes, ${shown}`)
 }
 
-function drawAxes(pen, wide, tall, most, y, x) {
-    const [unit, name] = UNITS.find(([n]) => most >= n) ?? [1, "B"]
-    const nice = raw => [1, 2, 5, 10].map(n => n * 10 ** Math.floor(Math.log10(raw))).find(n => n >= raw)
+function drawAxes(pen, wide, tall, most, x, y) {
+    const [unit, name] = UNITS.find(([one]) => most >= one) ?? [1, "B"]
+    const round = raw => {
+        const ten = 10 ** Math.floor(Math.log10(raw))
+        return ten * [1, 2, 5, 10].find(times => times * ten >= raw)
+    }
     pen.fillStyle = INK
     pen.strokeStyle = "#E3E3E3"
     pen.textAlign = "right"
-    for (let at = 0, step = nice(most / unit / 5); at * unit < most; at += step) {
+    for (let at = 0, step = round(most / unit / 5); at * unit < most; at += step) {
         pen.strokeRect(LEFT, y(at * unit), wide, 0)
         pen.fillText(`${+at.toFixed(3)} ${name}`, LEFT - 5, y(at * unit) + 4)
     }
     pen.textAlign = "center"
-    const step = Math.max(nice((high - low) / 8), 1)
+    const step = Math.max(round((high - low) / 8), 1)
     for (let at = Math.ceil(low / step) * step; at <= high; at += step) {
         pen.fillText(count(at), Math.min(x(at), LEFT + wide - 18), TOP + tall + 14)
     }
-    pen.textAlign = "left"
-    pen.fillText("event", 2, TOP + tall + 14)
-}
-
-function mark(pen, at, colour, text, tall) {
-    pen.fillStyle = colour
-    pen.fillRect(at - 0.75, TOP - 4, 1.5, tall + 4)
-    pen.textAlign = at > 100 ? "right" : "left"
-    if (text) pen.fillText(text, at + (at > 100 ? -3 : 3), TOP - 4)
-    pen.textAlign = "left"
+    pen.fillText("event", 16, TOP + tall + 14)
 }
 
 function showLegend(table) {
-    const legend = $("legend")
-    legend.replaceChildren()
-    put(put(legend, "span", " line: reserved"), "i")
+    $("legend").replaceChildren("line: reserved; areas: allocated, by who asked")
     d.groups.forEach(([name, colour], group) => {
         if (!name || !table.some(held => held[group] > 0)) return
-        const entry = document.createElement("span")
+        const entry = put($("legend"), "span", "", { title: name })
         put(entry, "span", "", { className: "mark" }).style.background = colour
-        entry.append(name.length > 34 ? `${name.slice(0, 33)}…` : name)
-        entry.title = name
-        legend.append(entry)
+        entry.append(name.length > 40 ? `${name.slice(0, 39)}…` : name)
     })
 }
 
-// ---- what is there at a moment
-
-function alive(births, deaths) {
-    const found = []
-    for (let i = 0; i < births.length; i++) if (births[i] <= moment && deaths[i] > moment) found.push(i)
-    return found
-}
-
-function showMoment() {
-    const here = alive(d.event, d.death)
-    showEvent()
-    showHolders(here)
-    showMap(here)
-}
+// ---- what is there at the moment
 
 function showEvent() {
-    const title = $("event-title"), k = moment - 1
+    const title = $("event-title"), k = moment - 1, all = count(d.last)
+    title.textContent = `Before the first of ${all} events`
     $("stack").replaceChildren()
-    if (k < 0) {
-        title.textContent = `Before the first of ${count(d.last)} events`
-        return
-    }
-    const action = words.actions[d.action[k]], start = `Event ${count(moment)} of ${count(d.last)}: ${action} `
-    title.textContent = start
+    if (k < 0) return
+    const action = words.actions[d.action[k]], where = BigInt(d.addr[k]).toString(16)
+    title.textContent = `Event ${count(moment)} of ${all}: ${action} `
     put(title, "span", sizeText(d.size[k]), { title: exact(d.size[k]) })
-    const where = action === "oom" ? `, ${sizeText(d.addr[k])} left on the device`
-        : ` at 0x${BigInt(d.addr[k]).toString(16)}`
-    const clock = d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in` : ""
-    title.append(`${where}, stream ${d.streams[d.stream[k]]}${clock}`)
+    title.append(action === "oom" ? `, ${sizeText(d.addr[k])} left on the device` : ` at 0x${where}`,
+        `, stream ${d.streams[d.stream[k]]}`,
+        d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in` : "")
     showStack($("stack"), d.stack[k])
 }
 
@@ -304,127 +185,95 @@ function showHolders(here) {
     const sums = new Map()
     let all = 0
     for (const i of here) {
-        const held = sums.get(d.site[i]) ?? { site: d.site[i], size: 0, blocks: 0, stacks: new Map() }
-        held.size += d.bytes[i]
+        const site = d.site[i], size = d.bytes[i]
+        if (!sums.has(site)) sums.set(site, { site, size: 0, blocks: 0, stacks: new Map() })
+        const held = sums.get(site)
+        held.size += size
         held.blocks += 1
-        held.stacks.set(d.who[i], (held.stacks.get(d.who[i]) ?? 0) + d.bytes[i])
-        sums.set(held.site, held)
-        all += d.bytes[i]
+        held.stacks.set(d.who[i], (held.stacks.get(d.who[i]) ?? 0) + size)
+        all += size
     }
-    const rows = [...sums.values()].sort((a, b) => b.size - a.size)
+    const rows = [...sums.values()].sort((a, b) => b.size - a.size), more = rows.length - MOST_ROWS
     $("held-title").textContent = `Who holds ${sizeText(all)} after event ${count(moment)}`
     $("held-title").title = exact(all)
     $("holders").replaceChildren()
     for (const held of rows.slice(0, MOST_ROWS)) showHolder(held, all)
-    if (rows.length > MOST_ROWS) {
-        put(put($("holders"), "tr"), "td", `and ${count(rows.length - MOST_ROWS)} more with less`)
-    }
+    if (more > 0) put(put($("holders"), "tr"), "td", `and ${count(more)} more with less`)
 }
 
-function showHolder(held, all) {
-    const row = put($("holders"), "tr"), cell = put(row, "td"), open = held.site === chosen
-    put(cell, "span", "", { className: "mark" }).style.background = d.groups[d.siteGroups[held.site]][1]
-    const button = put(cell, "button", d.sites[held.site], { onclick: () => pick(open ? null : held.site) })
-    button.setAttribute("aria-expanded", open)
-    put(row, "td", sizeText(held.size), { className: "n", title: exact(held.size) })
-    put(row, "td", count(held.blocks), { className: "n" })
-    put(row, "td", share(held.size, all), { className: "n" })
+function showHolder({ site, size, blocks, stacks }, all) {
+    const open = site === chosen, row = put($("holders"), "tr", "", { className: open ? "open" : "" })
+    const cell = put(row, "td"), pick = () => { chosen = open ? null : site; go(moment) }
+    put(cell, "span", "", { className: "mark" }).style.background = d.groups[d.siteGroups[site]][1]
+    const button = put(cell, "button", d.sites[site], { onclick: pick, ariaExpanded: open })
+    put(row, "td", sizeText(size), { title: exact(size) })
+    put(row, "td", count(blocks))
+    put(row, "td", `${Math.round(100 * size / (all || 1))}%`)
     if (!open) return
-    row.className = "chosen"
-    const stacks = [...held.stacks].sort((a, b) => b[1] - a[1])
-    stacks.slice(0, 5).forEach(([number, size]) => {
-        put(cell, "div", `${sizeText(size)}, by way of (innermost first):`, { title: exact(size) })
-        showStack(cell, number)
-    })
-    if (stacks.length > 5) put(cell, "div", `and ${stacks.length - 5} other ways`)
     button.focus()
-}
-
-function pick(site) {
-    chosen = site
-    showMoment()
-}
-
-// Segments that there are now, pages of one that lie side by side joined; by stream, then size.
-function segments() {
-    const order = alive(d.rangeBirth, d.rangeDeath).sort((a, b) => d.rangeAddress[a] - d.rangeAddress[b])
-    const found = []
-    for (const i of order) {
-        const before = found.at(-1), page = i >= d.firstPage, start = d.rangeAddress[i]
-        if (page && before?.page && before.end === start && before.kind === d.rangeKind[i]) {
-            before.end += d.rangeSize[i]
-        } else {
-            found.push({ start, end: start + d.rangeSize[i], kind: d.rangeKind[i], page, blocks: [] })
-        }
+    const ways = [...stacks].sort((a, b) => b[1] - a[1])
+    for (const [number, part] of ways.slice(0, 5)) {
+        put(cell, "div", `${sizeText(part)}, innermost first:`, { title: exact(part) })
+        showStack(cell, number)
     }
-    return found
+    if (ways.length > 5) put(cell, "div", `and ${ways.length - 5} other stacks`)
 }
 
 function showMap(here) {
-    const found = segments(), starts = found.map(s => s.start)
-    here.sort((a, b) => d.address[a] - d.address[b])
-    let place = 0, used = 0, slack = 0
-    for (const i of here) {
-        while (place + 1 < starts.length && starts[place + 1] <= d.address[i]) place++
-        const segment = found[place]
-        if (!segment || d.address[i] >= segment.end) continue
-        segment.blocks.push(i)
-        used += d.bytes[i]
-        slack += d.slack[i]
+    const found = segments(d, here, moment), kinds = d.kinds.map(() => 0)
+    let used = 0, slack = 0, reserved = 0, largest = 0
+    for (const { start, end, kind, blocks, free } of found) {
+        kinds[kind] += end - start
+        reserved += end - start
+        largest = Math.max(largest, free)
+        for (const i of blocks) used += d.bytes[i], slack += d.slack[i]
     }
-    let largest = 0
-    const kinds = d.kinds.map(() => 0)
-    for (const s of found) {
-        let at = s.start
-        for (const i of s.blocks) {
-            largest = Math.max(largest, d.address[i] - at)
-            at = d.address[i] + d.bytes[i] + d.slack[i]
-        }
-        largest = Math.max(largest, s.end - at)
-        kinds[s.kind] += s.end - s.start
-    }
-    found.sort((a, b) => a.kind - b.kind || b.end - b.start - (a.end - a.start))
-    const reserved = kinds.reduce((a, b) => a + b, 0), free = Math.max(reserved - used - slack, 0)
-    const streams = kinds.map((size, i) => size ? `${d.kinds[i]}: ${sizeText(size)}` : "").filter(Boolean)
-    const title = $("map-title")
-    title.textContent = `${count(found.length)} segments, ${sizeText(reserved)}: `
-        + `${sizeText(used)} in use, ${sizeText(slack)} slack, ${sizeText(free)} free `
-        + `(largest free block ${sizeText(largest)}). By stream: ${streams.join("; ") || "none"}.`
-    title.title = `reserved ${exact(reserved)}, in use ${exact(used)}, free ${exact(free)}`
-    drawMap(found, reserved)
+    const free = Math.max(reserved - used - slack, 0)
+    const text = `${count(found.length)} segment${found.length === 1 ? "" : "s"}, `
+        + `${sizeText(reserved)}: ${sizeText(used)} in use, ${sizeText(slack)} slack, ${sizeText(free)} free `
+        + `(largest free block ${sizeText(largest)}). `
+    const of = kinds.map((size, i) => size ? `${d.kinds[i]}: ${sizeText(size)}` : "").filter(Boolean)
+    $("map-title").textContent = text + of.join("; ")
+    $("map-title").title = `reserved ${exact(reserved)}, in use ${exact(used)}, free ${exact(free)}`
+    $("map").setAttribute("aria-label", text)
+    drawMap(found, Math.max(reserved / ROWS, 1))
 }
 
-function drawMap(found, reserved) {
-    const { pen, width, height } = context($("map"))
-    const rowBytes = Math.max(reserved / ROWS, 1), tall = height / ROWS - 4
-    const bar = (from, size, colour) => { // may run over the end of a row
-        pen.fillStyle = colour
-        while (size > 0) {
-            const row = Math.min(Math.floor(from / rowBytes), ROWS - 1)
-            const part = row < ROWS - 1 ? Math.min(size, (row + 1) * rowBytes - from) : size
-            if (part <= 0) break
-            const x = (from - row * rowBytes) / rowBytes * width
-            pen.fillRect(x, row * (tall + 4), part / rowBytes * width, tall)
+// Each pixel has the colour of what most of its bytes are.
+function drawMap(found, rowBytes) {
+    const { pen, width, height } = canvasOf("map"), tall = height / ROWS - GAP
+    const wide = Math.floor(width), pixel = rowBytes / wide, pixels = wide * ROWS
+    const colours = new Array(pixels), most = new Float64Array(pixels)
+    const paint = (from, size, colour) => {
+        for (let p = Math.floor(from / pixel); size > 0 && p < pixels; p++) {
+            const part = Math.min(size, (p + 1) * pixel - from)
+            if (part > most[p]) most[p] = part, colours[p] = colour
             from += part
             size -= part
         }
     }
-    let at = 0
-    const places = []
-    for (const s of found) {
-        bar(at, s.end - s.start, "#f3f1ea")
-        for (const i of s.blocks) {
-            const from = at + d.address[i] - s.start
-            const faint = chosen !== null && d.site[i] !== chosen
-            bar(from, d.bytes[i], d.groups[d.group[i]][1] + (faint ? "40" : ""))
-            bar(from + d.bytes[i], d.slack[i], "#444444")
+    let before = 0
+    for (const segment of found) {
+        const { start, end, blocks } = Object.assign(segment, { at: before })
+        let free = start
+        for (const i of blocks) {
+            const from = d.address[i], faint = chosen !== null && d.site[i] !== chosen
+            paint(before + free - start, from - free, FREE)
+            paint(before + from - start, d.bytes[i], d.groups[d.group[i]][1] + (faint ? "40" : ""))
+            free = from + d.bytes[i] + d.slack[i]
+            paint(before + free - d.slack[i] - start, d.slack[i], SLACK)
         }
-        bar(at, rowBytes / width, INK)
-        places.push({ at, ...s })
-        at += s.end - s.start
+        paint(before + free - start, end - free, FREE)
+        if (end - start > 4 * pixel) colours[Math.ceil(before / pixel)] = INK
+        before += end - start
     }
-    hits.map = { places, rowBytes, width, tall }
-    $("map").setAttribute("aria-label", $("map-title").textContent)
+    for (let p = 0, from = 0; p < pixels; p++) {
+        if (colours[p + 1] === colours[p] && (p + 1) % wide) continue
+        pen.fillStyle = colours[p] ?? "#ffffff"
+        pen.fillRect(from % wide, Math.floor(p / wide) * (tall + GAP), p + 1 - from, tall)
+        from = p + 1
+    }
+    map = { found, rowBytes, width, tall }
 }
 
 // ---- the pointer and the keys
@@ -432,101 +281,93 @@ function drawMap(found, reserved) {
 function tip(event, lines) {
     const box = $("tip")
     box.hidden = !lines
-    if (!lines) return
-    box.textContent = lines.join("\n")
+    box.textContent = lines?.join("\n")
     box.style.left = `${Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8)}px`
     box.style.top = `${Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 8)}px`
 }
 
 function overMap(event) {
-    const { places, rowBytes, width, tall } = hits.map
-    const row = Math.floor(event.offsetY / (tall + 4)), at = (row + event.offsetX / width) * rowBytes
-    const s = places.findLast(one => one.at <= at)
-    if (!s || at > s.at + s.end - s.start) return tip(event, null)
-    const address = s.start + at - s.at
-    const i = s.blocks.find(b => d.address[b] <= address && address < d.address[b] + d.bytes[b] + d.slack[b])
-    const lines = [`segment of ${sizeText(s.end - s.start)} (${exact(s.end - s.start)}), ${d.kinds[s.kind]}`]
-    if (i === undefined) lines.push("free here")
-    else lines.push(`${sizeText(d.bytes[i])} (${exact(d.bytes[i])}) of ${d.sites[d.site[i]]}`,
-        d.event[i] ? `since event ${count(d.event[i])}` : "there before the trace")
-    tip(event, lines)
+    const row = Math.floor(event.offsetY / (map.tall + GAP))
+    const at = (row + event.offsetX / map.width) * map.rowBytes
+    const segment = map.found.findLast(one => one.at <= at)
+    if (!segment) return
+    const { start, end, kind, blocks } = segment, address = start + at - segment.at
+    const i = blocks.findLast(one => d.address[one] <= address)
+    const lines = [`segment of ${sizeText(end - start)} (${exact(end - start)}), ${d.kinds[kind]}`]
+    const inside = i !== undefined && address < d.address[i] + d.bytes[i] + d.slack[i]
+    if (inside) lines.push(`${sizeText(d.bytes[i])} (${exact(d.bytes[i])}): ${d.sites[d.site[i]]}`)
+    tip(event, [...lines, !inside ? "free here" : d.event[i] ? `since event ${count(d.event[i])}` : ""])
 }
 
 function overTimeline(event) {
-    const i = Math.max(0, Math.min(hits.wide - 1, Math.floor(event.offsetX - LEFT)))
-    const m = hits.moments[i]
-    const lines = [`event ${count(m)}`, `allocated ${sizeText(d.live[m])} (${exact(d.live[m])})`,
-        `reserved ${sizeText(d.reserved[m])} (${exact(d.reserved[m])})`]
+    const i = Math.max(0, Math.min(curves.wide - 1, Math.floor(event.offsetX - LEFT)))
+    const m = curves.moments[i], lines = [`event ${count(m)}`]
+    for (const name of ["live", "reserved"]) {
+        lines.push(`${name}: ${sizeText(d[name][m])} (${exact(d[name][m])})`)
+    }
     let below = 0
     d.groups.forEach(([name], group) => {
-        const size = hits.table[i][group], top = hits.y(below + size), foot = hits.y(below)
-        if (size && event.offsetY >= top && event.offsetY < foot) lines.push(`${name}: ${sizeText(size)}`)
-        below += size
+        const size = curves.table[i][group], foot = curves.y(below)
+        const over = event.offsetY < foot && event.offsetY >= curves.y(below += size)
+        if (over) lines.push(`${name}: ${sizeText(size)}`)
     })
     tip(event, lines)
 }
 
 function listen() {
-    const canvas = $("timeline"), at = x => low + (x - LEFT) / hits.wide * (high - low)
+    const canvas = $("timeline"), at = x => low + (x - LEFT) / curves.wide * (high - low)
+    const whole = () => zoomTo(0, d.last)
     canvas.onpointerdown = e => {
         drag = { from: e.offsetX, low, high, move: e.shiftKey }
         canvas.setPointerCapture(e.pointerId)
     }
     canvas.onpointermove = e => {
         if (!drag) return overTimeline(e)
-        tip(e, null)
+        const by = (drag.from - e.offsetX) / curves.wide * (drag.high - drag.low)
         drag.to = e.offsetX
-        const moved = (drag.from - e.offsetX) / hits.wide * (drag.high - drag.low)
-        if (drag.move) zoomTo(drag.low + moved, drag.high + moved)
+        if (drag.move) zoomTo(drag.low + by, drag.high + by)
         else draw()
     }
     canvas.onpointerup = e => {
-        const { from, move } = drag ?? {}
+        const { from, move } = drag, ends = [at(from), at(e.offsetX)]
         drag = null
-        if (from === undefined || move) return
-        if (Math.abs(e.offsetX - from) < 5) go(at(e.offsetX))
-        else zoomTo(Math.min(at(from), at(e.offsetX)), Math.max(at(from), at(e.offsetX)))
+        if (Math.abs(e.offsetX - from) < 5) go(ends[0])
+        else if (!move) zoomTo(Math.min(...ends), Math.max(...ends))
     }
     canvas.onwheel = e => {
         e.preventDefault()
-        const moved = (e.deltaX || (e.shiftKey ? e.deltaY : 0)) / hits.wide * (high - low)
-        if (moved) zoomTo(low + moved, high + moved)
+        const by = (e.deltaX || (e.shiftKey ? e.deltaY : 0)) / curves.wide * (high - low)
+        if (by) zoomTo(low + by, high + by)
         else zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e.offsetX))
     }
-    canvas.ondblclick = () => zoomTo(0, d.last)
-    canvas.onpointerleave = e => tip(e, null)
+    canvas.ondblclick = whole
     $("map").onpointermove = overMap
-    $("map").onpointerleave = e => tip(e, null)
-    $("slider").oninput = () => { reveal(+$("slider").value); go(+$("slider").value) }
+    canvas.onpointerleave = $("map").onpointerleave = e => tip(e, null)
+    $("slider").oninput = () => go(+$("slider").value)
     $("device").onchange = () => choose($("device").selectedIndex)
-    const oom = () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment)
-    $("to-peak").onclick = () => { reveal(d.peak); go(d.peak) }
-    $("to-oom").onclick = () => { oom(); reveal(moment) }
-    $("zoom-in").onclick = () => zoom(0.5)
-    $("zoom-out").onclick = () => zoom(2)
-    $("reset").onclick = () => zoomTo(0, d.last)
-    const hundredth = () => Math.max(Math.round((high - low) / 100), 1)
+    const buttons = {
+        "to-peak": ["p", () => go(d.peak)],
+        "to-oom": ["o", () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment)],
+        "zoom-in": ["+", () => zoom(0.5)], "zoom-out": ["-", () => zoom(2)], "reset": ["r", whole],
+    }
+    const step = () => Math.max((high - low) / 100, 1)
     const keys = {
-        ArrowRight: () => moment + 1, ArrowLeft: () => moment - 1, Home: () => 0, End: () => d.last,
-        PageDown: () => moment + hundredth(), PageUp: () => moment - hundredth(),
+        ArrowRight: () => go(moment + 1), ArrowLeft: () => go(moment - 1), Home: () => go(0),
+        End: () => go(d.last), PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
     }
-    const buttons = { p: "to-peak", o: "to-oom", "+": "zoom-in", "-": "zoom-out", r: "reset" }
+    for (const id in buttons) [keys[buttons[id][0]], $(id).onclick] = [buttons[id][1], buttons[id][1]]
     document.onkeydown = e => {
-        if (e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "SELECT") return
-        if (e.key in buttons) return $(buttons[e.key]).click()
-        if (!(e.key in keys)) return
+        const elsewhere = e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "SELECT"
+        if (elsewhere || !(e.key in keys)) return
         e.preventDefault()
-        go(keys[e.key]())
-        reveal(moment)
+        keys[e.key]()
     }
-    onresize = () => { draw(); showMoment() }
+    onresize = () => go(moment)
 }
 
 async function begin() {
-    const unpacked = await unpack()
-    words = unpacked.words, bytes = unpacked.columns
-    $("name").textContent = words.name
-    for (const device of words.devices) put($("device"), "option", `${device.number}`)
+    await unpack()
+    for (const { number } of words.devices) put($("device"), "option", `${number}`)
     $("choice").hidden = words.devices.length < 2
     $("device").selectedIndex = words.first
     document.querySelector("main").hidden = false
@@ -536,6 +377,5 @@ async function begin() {
 }
 
 begin().catch(problem => {
-    $("sentence").textContent = "This browser is too old to open the page, or the file is damaged: "
-        + problem.message
+    $("sentence").textContent = `The page can't be shown; a newer browser may. (${problem.message})`
 })

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.core import files
-from course_utils.memory.page.data import packed, sentence
-from course_utils.memory.snapshots.lives import history
+from course_utils.memory.page.data import content, packed
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot, load, loads
 from course_utils.memory.views.words import size_text
@@ -33,17 +32,18 @@ class SnapshotPage:
     """
 
     def __init__(self, snapshot: Snapshot, device: int | None = None) -> None:
-        require_events(snapshot, device)
-        self.snapshot = snapshot
-        self.data = packed(snapshot, device)
+        require_events(snapshot)
+        self.name = snapshot.name
+        self.words, columns = content(snapshot, device)
+        self.data = packed(self.words, columns)
 
     @property
     def html(self) -> str:
         """The whole page."""
         fill = {
-            "TITLE": html.escape(f"{self.snapshot.name}: memory"),
+            "NAME": html.escape(self.name),
             "STYLE": _own("page.css"),
-            "SCRIPT": _own("page.js"),
+            "SCRIPT": _own("data.js") + _own("page.js"),
             "DATA": base64.b64encode(self.data).decode(),
         }
         return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], _own("page.html"))
@@ -55,10 +55,10 @@ class SnapshotPage:
         return path
 
     def __repr__(self) -> str:
-        devices = self.snapshot.devices
-        first = f"device {devices[0]} of {len(devices)}: " if len(devices) > 1 else ""
-        text = sentence(history(self.snapshot, devices[0]))
-        return f"[snapshot] {self.snapshot.name}: {first}{text}"
+        devices = self.words["devices"]
+        first = devices[self.words["first"]]
+        which = f"device {first['number']} of {len(devices)}. " if len(devices) > 1 else ""
+        return f"[snapshot] {self.name}: {which}{first['sentence']}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         from course_utils.memory.page.frame import Frame
@@ -70,7 +70,7 @@ class SnapshotPage:
 def snapshot_page(
     snapshot: "str | PathLike[str] | dict[str, Any] | Snapshot", device: int | None = None
 ) -> SnapshotPage:
-    """The page of a snapshot: of a file, of what `torch.cuda.memory._snapshot()` gives, of one read.
+    """The page of a snapshot: its file, the snapshot read, or what `cuda.memory._snapshot()` gives.
 
     Nothing in a file is ever run. `device` is the one that the page shows first.
     Raises: SnapshotError, a ValueError with one sentence, for a file that is no snapshot or has no
@@ -87,12 +87,12 @@ def _of_dict(content: dict[str, Any]) -> Snapshot:
     try:
         data = pickle.dumps(content, protocol=4)
     except Exception as problem:  # whatever an object says that can't be pickled
-        raise SnapshotError(f"The dict is refused: it isn't plain data ({problem}).") from None
+        raise SnapshotError(f"the dict is refused: it isn't plain data ({problem}).") from None
     return loads(data, "the dict")
 
 
-def require_events(snapshot: Snapshot, device: int | None = None) -> None:
-    """Raises: SnapshotError where there is nothing to show; ValueError where a device isn't there.
+def require_events(snapshot: Snapshot) -> None:
+    """Raises: SnapshotError where there is nothing to show.
 
     A device with memory and no events can be shown where another has events.
     """
@@ -100,8 +100,6 @@ def require_events(snapshot: Snapshot, device: int | None = None) -> None:
         held = sum(s.total_size for s in snapshot.all_segments)
         also = f", only {size_text(held)} that are held" if held else ""
         raise SnapshotError(f"{snapshot.name} has no events{also}: nothing to show. {RECORDING}")
-    if device is not None:
-        snapshot.the_device(device)
 
 
 def _own(name: str) -> str:

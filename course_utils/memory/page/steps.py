@@ -32,7 +32,8 @@ class Growth:
 def growth(history: History, most: int = 3) -> list[Growth]:
     """Those who held more at every low point than at the one before, by growth, most first.
 
-    The first low points may be a start-up: at least the last three rises count.
+    The first low points may be a start-up: at least the last three rises count. What all hold must
+    have grown with them: an optimizer's new weights take the place of the old ones.
     """
     places = low_points(history.live)
     if len(places) < FEWEST_RISES + 1:
@@ -44,8 +45,10 @@ def growth(history: History, most: int = 3) -> list[Growth]:
         rises = np.diff(held[:, site]) > 0
         run = len(rises) if rises.all() else int(np.argmax(~rises[::-1]))
         own = held[len(held) - run - 1 :, site]
-        enough = run >= max(FEWEST_RISES, len(rises) // 2) and own[-1] - own[0] >= least
-        if enough and name != BEFORE:
+        grown = int(own[-1] - own[0])
+        in_all = np.diff(history.live[places[-run - 1 :]])
+        enough = run >= max(FEWEST_RISES, len(rises) // 2) and grown >= least
+        if enough and name != BEFORE and (in_all > 0).all() and in_all.sum() >= grown / 2:
             found.append(Growth(name, tuple(places[-run - 1 :].tolist()), tuple(own.tolist())))
     return sorted(found, key=lambda one: one.held[0] - one.held[-1])[:most]
 
@@ -69,7 +72,7 @@ def _turns(live: Array, depth: float) -> tuple[Array, Array]:
     highs: list[int] = []
     rising, best, extreme = True, 0, 0
     for place, value in zip(moves.tolist(), live[moves].tolist(), strict=True):
-        if rising and value > extreme or not rising and value < extreme:
+        if (rising and value > extreme) or (not rising and value < extreme):
             best, extreme = place, value
         elif abs(value - extreme) >= depth > 0:
             (highs if rising else lows).append(best)
