@@ -22,7 +22,8 @@ function put(parent, tag, text = "", more = {}) {
 }
 
 async function unpack() {
-    const packed = Uint8Array.from(atob($("data").textContent), letter => letter.charCodeAt(0))
+    const letters = atob($("data").textContent), packed = new Uint8Array(letters.length)
+    for (let i = 0; i < packed.length; i++) packed[i] = letters.charCodeAt(i)
     const flow = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))
     const whole = await new Response(flow).arrayBuffer()
     const length = new DataView(whole).getUint32(0, true)
@@ -53,25 +54,26 @@ function curve(last, births, deaths, sizes) {
     return running(change)
 }
 
-// A device with its columns by name. Columns of allocations have a place for each; `born` and
-// `died` say which allocation an event begins and ends; `live` and `reserved` are by moment.
+// A device with its columns by name. Columns of allocations have a place for each; by moment are
+// `live` and `reserved`, and the bytes that come and go with an event, each with their group.
 function opened(device) {
     const c = { ...device, last: device.events }
     for (const name in device.columns) c[name] = column(device.columns[name])
     for (const name of ["address", "bytes", "who"]) c[name] = new Float64Array(c.event.length)
-    for (const name of ["born", "died"]) c[name] = new Int32Array(c.last + 1).fill(-1)
+    for (const name of ["come", "go"]) c[name] = new Float64Array(c.last + 1)
+    for (const name of ["comeGroup", "goGroup"]) c[name] = new Uint8Array(c.last + 1)
+    c.group = Uint8Array.from(c.site, site => device.siteGroups[site])
     for (let i = 0, early = 0; i < c.event.length; i++) {
-        const at = c.event[i] - 1, known = at >= 0
+        const at = c.event[i] - 1, known = at >= 0, end = c.death[i]
         c.address[i] = known ? c.addr[at] : c.earlyAddress[early]
         c.bytes[i] = known ? c.size[at] : c.earlySize[early]
         c.who[i] = known ? c.stack[at] : c.earlyStack[early++]
-        if (known) c.born[at + 1] = i
-        if (c.death[i] <= c.last) c.died[c.death[i]] = i
+        if (known) c.come[at + 1] = c.bytes[i], c.comeGroup[at + 1] = c.group[i]
+        if (end <= c.last) c.go[end] = c.bytes[i], c.goGroup[end] = c.group[i]
     }
     c.clock = running(Float64Array.from(c.passed))
     c.live = curve(c.last, c.event, c.death, c.bytes)
     c.reserved = curve(c.last, c.rangeBirth, c.rangeDeath, c.rangeSize)
-    c.group = Uint8Array.from(c.site, site => device.siteGroups[site])
     return c
 }
 

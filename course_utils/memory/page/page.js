@@ -80,9 +80,8 @@ function stacked(moments) {
     let at = first
     return Array.from(moments, to => {
         while (at < to) {
-            const ends = d.died[++at], begins = d.born[at]
-            if (ends >= 0) held[d.group[ends]] -= d.bytes[ends]
-            if (begins >= 0) held[d.group[begins]] += d.bytes[begins]
+            held[d.goGroup[++at]] -= d.go[at]
+            held[d.comeGroup[at]] += d.come[at]
         }
         return held.slice()
     })

@@ -11,6 +11,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils.core import files
 from course_utils.memory.page.page import snapshot_page
+from course_utils.memory.snapshots.lives import history
+from course_utils.memory.views.bands import groups
+from course_utils.memory.views.segments_map import MemoryMap
+from course_utils.memory.views.words import size_text
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 from tests.support import snapshot_pages as made
 from tests.support.snapshots import some_work
@@ -141,16 +145,30 @@ def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
 
 
 @needs_browser
-def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path):
-    from course_utils.memory.snapshots.lives import history
-
-    for expandable in (False, True):
-        toy = some_work(expandable)
-        of = history(made.read(toy))
-        shown(sheet, toy.snapshot(), tmp_path)
-        assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
-        assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
-        assert sheet.evaluate("d.peak") == of.peak
+@pytest.mark.parametrize("expandable", [False, True])
+@pytest.mark.parametrize("last", [None, 150])
+def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, last):
+    snapshot = made.read(some_work(expandable), last)
+    of = history(snapshot)
+    shown(sheet, snapshot, tmp_path)
+    assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
+    assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
+    names, layout = [name for name, _ in groups(of)], MemoryMap(of)
+    for moment in (0, of.peak // 2, of.peak, of.moments - 1):
+        held = dict.fromkeys(names, 0)
+        for site, size in of.bytes_of_sites(moment).items():
+            held[site] += size
+        banded = sheet.evaluate("m => Array.from(stacked(Int32Array.of(0, m))[1])", moment)
+        assert dict(zip(names, banded, strict=True)) == held
+        sheet.evaluate("m => go(m)", moment)
+        title = sheet.locator("#map-title").inner_text()
+        reserved, live = size_text(int(of.reserved[moment])), size_text(int(of.live[moment]))
+        assert f"{reserved}: {live} in use" in title
+        assert f"largest free block {size_text(layout.at(moment).largest_free)})" in title
+        assert sheet.locator("#held-title").inner_text().startswith(f"Who holds {live} after")
+        rows = [row.split("\t") for row in sheet.locator("#holders tr").all_inner_texts()]
+        kept = [[site, size_text(size)] for site, size in of.bytes_of_sites(moment).items()]
+        assert sorted(row[:2] for row in rows) == sorted(kept)
     assert sheet.wrong == []
 
 
