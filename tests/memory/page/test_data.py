@@ -72,7 +72,7 @@ def test_events_are_those_of_the_trace_with_their_stacks_in_words():
     snapshot = made.read(some_work())
     words, device, column = columns_of(snapshot)
     trace = snapshot.trace()
-    actions = [words["actions"][code] for code in column("action")]
+    actions = [words["actions"][code][0] for code in column("action")]
     passed, sizes, stacks = column("passed"), column("size"), column("stack")
     for place, event in enumerate(trace.events()):
         assert (actions[place], int(sizes[place])) == (event.action, event.size)

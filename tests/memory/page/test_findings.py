@@ -95,6 +95,10 @@ def test_expandable_segments_are_not_advised_where_they_are_on():
     content = made.full_of_holes().snapshot()
     content["allocator_settings"] = {"expandable_segments": True}
     assert "expandable" not in found(content)["fragmentation"].advice
+    full = made.out_of_memory(made.full_of_holes(), 100 * MIB, MIB).snapshot()
+    assert "expandable" in found(full)["out of memory"].advice
+    full["allocator_settings"] = {"expandable_segments": True}
+    assert "expandable" not in found(full)["out of memory"].advice
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,13 @@ def test_a_request_that_failed_is_fragmentation_only_where_enough_was_free(size,
     assert "largest free block had 20.0 MiB" in one.says
 
 
+def test_a_free_block_that_would_do_is_said_to_be_another_streams():
+    toy = made.out_of_memory(made.full_of_holes(), 10 * MIB, MIB)
+    assert "another stream or pool" in found(toy)["out of memory"].says
+    toy = made.out_of_memory(made.full_of_holes(), 300 * MIB, MIB)
+    assert "another stream or pool" not in found(toy)["out of memory"].says
+
+
 def test_all_requests_that_failed_are_counted():
     toy = made.healthy()
     for _ in range(3):
@@ -121,7 +132,7 @@ def test_all_requests_that_failed_are_counted():
 
 def test_a_cache_emptied_each_step_is_churn_with_its_counts():
     one = found(made.emptied_each_step(made.healthy(), 5))["churn"]
-    assert "pieces given back to the driver, 16 asked for afterwards" in one.title
+    assert "segments given back to the driver, 16 asked for afterwards" in one.title
     assert "empty_cache" in one.advice
 
 
@@ -141,6 +152,20 @@ def test_requests_right_after_memory_is_given_back_are_counted_as_retries():
         toy.empty_cache()
         toy.free(toy.alloc(size * MIB, "main"))
     assert "3 times a request followed at once" in found(toy)["churn"].says
+    for event in toy.events:
+        if event["action"] == "segment_free":
+            event["frames"] = [{"name": "empty_cache", "filename": "memory.py", "line": 1}]
+    assert "churn" not in found(toy)
+
+
+def test_what_empty_cache_gave_back_is_counted_by_its_stacks():
+    toy = made.emptied_each_step(made.healthy(), 5)
+    assert "empty_cache() gave back" not in found(toy)["churn"].says
+    gone = [event for event in toy.events if event["action"] == "segment_free"]
+    for event in gone:
+        event["frames"] = [{"name": "c10::cuda::emptyCache", "filename": "??", "line": 0}]
+    says = found(toy)["churn"].says
+    assert f"empty_cache() gave back {len(gone)}." in says and "retry" not in says
 
 
 def test_a_trace_cut_off_in_front_says_what_was_there_before():

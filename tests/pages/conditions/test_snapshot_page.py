@@ -98,6 +98,11 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     assert row.locator(".stack").inner_text().split("\n") == [
         "forward, forward.py:12", "step, step.py:11", "main, main.py:10",
     ]  # fmt: skip
+    assert row.get_by_role("button").evaluate("button => button === document.activeElement")
+    sheet.locator("#slider").focus()
+    sheet.keyboard.press("ArrowLeft")
+    assert sheet.evaluate("document.activeElement.id") == "slider"
+    assert title.locator("small").inner_text() != ""
     photograph(sheet, "out_of_memory")
 
     curve = sheet.locator("#timeline")
@@ -133,6 +138,23 @@ def drag(sheet: Any, place: Any, start: int, end: int) -> None:
 def at(curve: Any, x: int, events: int) -> int:
     """The event under a place of the whole curve: 58 pixels of axis, 8 of margin."""
     return round((x - 58) / (int(curve.bounding_box()["width"]) - 58 - 8) * events)
+
+
+@needs_browser
+def test_a_small_window_has_one_column_and_no_endless_line(sheet, tmp_path):
+    sheet.set_viewport_size({"width": 640, "height": 480})
+    toy = busy()
+    for event in toy.events:
+        event["frames"] = [{"name": "f" * 1900, "filename": "/a.py", "line": 1}]
+    for _ in range(50):
+        made.out_of_memory(toy, 900 * made.MIB, 0)
+    shown(sheet, toy.snapshot(), tmp_path)
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= 640
+    assert sheet.locator("#timeline").bounding_box()["width"] > 580
+    assert sheet.locator("#wrong-title").inner_text() == "What looks wrong (1)"
+    sheet.get_by_text("What the words mean").click()
+    assert "Reserved is what the allocator holds" in sheet.locator("#words").inner_text()
+    assert sheet.wrong == []
 
 
 @needs_browser
