@@ -30,8 +30,8 @@ HOLD_LESS = (
     "lower precision, or a tensor let go earlier."
 )
 OTHERS_FREE = (
-    "A free block serves its own stream and pool alone (a CUDA graph's is private), and its segment "
-    "goes back to the driver once all of it is free. Try fewer streams that allocate."
+    "A free block serves its own stream and pool alone (a CUDA graph's is private), and its "
+    "segment goes back to the driver once all of it is free. Try fewer streams that allocate."
 )
 
 
