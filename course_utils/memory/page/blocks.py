@@ -27,15 +27,14 @@ class HistoryOfBlocks(History):
 
     @cached_property
     def block_sizes(self) -> Array:
-        lives, sizes = self.allocations, super().block_sizes.copy()
+        sizes = super().block_sizes.copy()
         early = [b.size for s in self.start.segments for b in s.blocks if b.live]
         sizes[: len(early)] = early
         blocks: list[int] = []
         segments: list[int] = []
         ends: dict[int, int] = {}
-        for kind, place in self._changes():
+        for kind, place, address, size in self._changes(sizes):
             ours = segments if kind in (GIVEN, GIVEN_BACK) else blocks
-            address = int((self.ranges if ours is segments else lives).address[place])
             at = bisect_left(ours, address)
             there = at < len(ours) and ours[at] == address
             if kind in (FREED, GIVEN_BACK):
@@ -44,17 +43,19 @@ class HistoryOfBlocks(History):
             if not there:
                 ours.insert(at, address)
             if kind == GIVEN:
-                ends[address] = address + int(self.ranges.size[place])
-            elif lives.event[place] >= 0:
+                ends[address] = address + size
+            elif place >= len(early):
                 whole = bisect_right(segments, address) - 1
                 end = ends[segments[whole]] if whole >= 0 else 0
-                rest = min([end, *blocks[at + 1 : at + 2]]) - address - int(sizes[place])
-                if rest > 0 and (rest <= LARGEST_SMALL or sizes[place] >= self.max_split_size):
+                rest = min([end, *blocks[at + 1 : at + 2]]) - address - size
+                if rest > 0 and (rest <= LARGEST_SMALL or size >= self.max_split_size):
                     sizes[place] += rest
         return sizes
 
-    def _changes(self) -> Iterator[tuple[int, int]]:
-        """What happened to whole segments and to large allocations, in order: kind and place."""
+    def _changes(self, sizes: Array) -> Iterator[tuple[int, int, int, int]]:
+        """What happened to whole segments and to large allocations, in order: kind, place, address
+        and size.
+        """
         large = np.flatnonzero(self.allocations.size > LARGEST_SMALL)
         whole = np.arange(self.first_page)
         places = [large, whole, whole, large]
@@ -64,7 +65,14 @@ class HistoryOfBlocks(History):
         ]  # fmt: skip
         kinds = np.repeat(np.arange(4), [len(one) for one in places])
         order = np.lexsort((kinds, np.concatenate(moments)))
-        yield from zip(kinds[order].tolist(), np.concatenate(places)[order].tolist(), strict=True)
+        lives, ranges = (self.allocations.address, sizes), (self.ranges.address, self.ranges.size)
+        owners = (lives, ranges, ranges, lives)
+        address, size = (
+            np.concatenate([owner[i][at] for owner, at in zip(owners, places, strict=True)])
+            for i in (0, 1)
+        )
+        columns = (kinds, np.concatenate(places), address, size)
+        yield from zip(*(column[order].tolist() for column in columns), strict=True)
 
 
 def history_of_blocks(snapshot: Snapshot, device: int | None = None) -> HistoryOfBlocks:
