@@ -32,14 +32,6 @@ def one_by_one(numbers: Sequence[Any], zero: Any) -> Any:
     return total
 
 
-def pairwise(numbers: Sequence[Any], zero: Any) -> Any:
-    """Halves summed apart, then added. Error: at most about log₂(n)·u·Σ|x| (Higham 1993)."""
-    if len(numbers) <= 1:
-        return numbers[0] if len(numbers) else zero
-    half = len(numbers) // 2
-    return pairwise(numbers[:half], zero) + pairwise(numbers[half:], zero)
-
-
 def kahan(numbers: Sequence[Any], zero: Any) -> Any:
     """Carries what each addition lost to the next (Kahan 1965). Error: about 2u·Σ|x|."""
     total = lost = zero
