@@ -65,7 +65,7 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
             {
                 "format": f.name,
                 "bits": f.k,
-                "precision (with the 1)": f.precision,
+                "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
                 "largest": f"{f.max:,.5g}",
                 "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
                 "smallest": f"{f.min_subnormal:.2g}",

@@ -11,7 +11,7 @@ from course_utils.chapters.floating_point_formats.drawing import (
     exact_lines,
     formats_table,
 )
-from course_utils.chapters.floating_point_formats.formats import ALL, E4M3, FP32
+from course_utils.chapters.floating_point_formats.formats import ALL, E4M3, FP32, INT8
 
 
 def cells(shown):
@@ -43,3 +43,4 @@ def test_every_format_has_its_row_with_the_code_of_its_largest_value():
     assert found.count("0 1111 110") == 1 and "65,504" in found
     row = found[found.index(FP32.name) :][:6]
     assert row == ["FP32", "32", "24", "3.4028e+38", "–", "1.4e-45"]
+    assert found[found.index(INT8.name) :][:4] == ["INT8", "8", "–", "127"]  # its steps are even
