@@ -16,6 +16,7 @@ from course_utils.chapters.floating_point_formats.numbers_as_text import (
     exactly,
     fraction,
     nearest,
+    nearest_float,
     parse,
 )
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
@@ -118,7 +119,7 @@ def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[li
     rows = [["value", decimal(value)], ["as a fraction", fraction(exactly(value))]]
     if isinstance(typed, Fraction) and math.isfinite(value):
         error = Fraction(value) - typed
-        ulps = f"{decimal(error)}  ({float(error / Fraction(ulp)):.3g} ulp)"
+        ulps = f"{decimal(error)}  ({nearest_float(error / Fraction(ulp)):.3g} ulp)"
         rows += [["typed", decimal(typed)], ["error", ulps if error else "none"]]
     rows.append(["ulp", decimal(ulp)])
     if math.isfinite(value):

@@ -62,10 +62,9 @@ class Format:
 
     @property
     def min_normal(self) -> float:
-        """The smallest positive value with a full significand; for INT8 there is none: 0 · nan."""
-        if self.info.is_all_subnormal:
-            return math.nan
-        return 2.0 ** (self.lowest_exponent - (not self.info.has_subnormals))
+        """The smallest positive value with a full significand; for INT8 there is none: NaN."""
+        lowest = self.lowest_exponent - (not self.info.has_subnormals)
+        return math.nan if self.info.is_all_subnormal else 2.0**lowest
 
     @property
     def min_subnormal(self) -> float:
@@ -81,18 +80,19 @@ class Format:
         return self.info.num_nans > 0
 
     def decode(self, codes: Any) -> Any:
-        """The values of codes: a float, or float64 in the shape given.
+        """The values of codes (FP64's also in an int64): a float, or float64 in the shape given.
 
         Raises: TypeError for codes that aren't integers, ValueError for one above 2^k − 1.
         """
         array, give_back = to_numpy(codes, integers=True)
+        if self.k == 64 and array.dtype.str[1:] == "i8" and not isinstance(codes, int):
+            array = array.astype(np.int64).view(np.uint64)
         for code in (int(array.min()), int(array.max())):
             if not 0 <= code < 2**self.k:
-                raise ValueError(
-                    f"{self.name} has codes 0 to {2**self.k - 1}; {code} is none of them"
-                )
+                codes_there = f"{self.name} has codes 0 to {2**self.k - 1}"
+                raise ValueError(f"{codes_there}; {code} is none of them")
         if self.k == 64:
-            return give_back(array.view(np.float64))
+            return give_back(array.astype(np.uint64).view(np.float64))
         return give_back(gfloat.decode_ndarray(self.info, array.astype(np.int64)))
 
     def encode(self, values: Any) -> Any:
@@ -119,8 +119,8 @@ class Format:
         `rounding` is one of ROUNDINGS; "stochastic" rounds up with the probability of the
         remainder, drawn from `seed`. `overflow` says what becomes of values beyond `max` after
         rounding, infinity too: "saturate" gives ±max, "inf_or_nan" infinity where the format has
-        it, else NaN. E8M0, which has no zero and no sign, takes what is below its range, but for
-        zero, as its smallest value; zero is its smallest value if saturated, else NaN.
+        it, else NaN. E8M0 takes ties up, as torch does, and what is below its range as its smallest
+        value; zero, which it lacks, is its smallest value if saturated, else NaN.
         Raises: ValueError for an unknown name, and for NaN, an overflow or a sign that the format
         can't hold; TypeError for what isn't a number.
         """
@@ -135,7 +135,7 @@ class Format:
         """
         array, give_back = to_numpy(value)
         exponent = np.frexp(np.where(np.isfinite(array), array, 1))[1] - 1
-        lowest = -(2**20) if not self.info.has_subnormals else self.lowest_exponent
+        lowest = self.lowest_exponent if self.info.has_subnormals else -(2**20)
         exponent = np.maximum(np.where(array == 0, lowest, exponent), lowest)
         with np.errstate(over="ignore"):
             gap = np.ldexp(1.0, exponent - self.precision + 1)
@@ -201,39 +201,47 @@ class Format:
         check_choice(rounding, ROUNDINGS, "rounding")
         check_choice(overflow, OVERFLOWS, "overflow")
         mode, saturate = ROUNDINGS[rounding], overflow == "saturate"
-        self._refuse(array, saturate)
+        self._refuse(array, rounding, saturate)
+        saturate |= not (self.has_infinity or self.has_nan)  # what overflows was refused
+        if self.precision == 1 and mode is RoundMode.TiesToEven:
+            mode = RoundMode.TiesToAway
         if not self.info.has_zero:
             array = self._without_zero(array, saturate)
         if self.k == 64:
             return np.clip(array, -self.max, self.max) if saturate else array.copy()
         bits: dict[str, Any] = {}
         if mode is RoundMode.Stochastic:
-            generator = np.random.default_rng(seed)
-            drawn = generator.integers(0, 2**STOCHASTIC_BITS, array.shape)
+            drawn = np.random.default_rng(seed).integers(0, 2**STOCHASTIC_BITS, array.shape)
             bits = {"srbits": drawn, "srnumbits": STOCHASTIC_BITS}
         with np.errstate(over="ignore"):  # beyond the largest float64 is beyond every format
             return gfloat.round_ndarray(self.info, array, mode, saturate, **bits)
 
-    def _refuse(self, array: np.ndarray, saturate: bool) -> None:
+    def _refuse(self, array: np.ndarray, rounding: str, saturate: bool) -> None:
         if not self.has_nan and np.isnan(array).any():
             raise ValueError(f"{self.name} has no NaN: replace it before rounding")
         if not self.info.is_signed and saturate and (array < 0).any():
             raise ValueError(f"{self.name} has no sign: {array[array < 0].flat[0]:g} can't be held")
         if self.has_infinity or self.has_nan:
             return
-        half = self.ulp(self.max) / 2
-        beyond = (array >= self.max + half) | (array <= self.info.min - half)
+        beyond = self._beyond(array, rounding)
         if not saturate and beyond.any():
-            raise ValueError(
-                f"{self.name} has neither infinity nor NaN for {array[beyond].flat[0]:g}; its "
-                f"largest value is {self.max:g}: say overflow='saturate'"
-            )
+            lacks = f"{self.name} has neither infinity nor NaN for {array[beyond].flat[0]:g}"
+            raise ValueError(f"{lacks}; its largest value is {self.max:g}: say overflow='saturate'")
+
+    def _beyond(self, array: np.ndarray, rounding: str) -> np.ndarray:
+        """Which values round to none of the format's, for one without infinity and NaN."""
+        half = self.ulp(self.max) / 2
+        if rounding.startswith("nearest"):
+            return (array >= self.max + half) | (array <= self.info.min - half)
+        high = np.inf if rounding in ("toward_zero", "down") else np.nextafter(self.max, np.inf)
+        low = np.inf if rounding in ("toward_zero", "up") else np.nextafter(-self.info.min, np.inf)
+        return (array >= high) | (array <= -low)
 
     def _without_zero(self, array: np.ndarray, saturate: bool) -> np.ndarray:
         """For E8M0: NaN for negative values, the smallest value for those below the range."""
-        at_zero = self.min_subnormal if saturate else np.nan
-        at_least = np.maximum(array, self.min_subnormal)
-        return np.select([array == 0, array < 0], [at_zero, np.nan], at_least)
+        least = self.min_subnormal
+        at_zero = least if saturate else np.nan
+        return np.select([array == 0, array < 0], [at_zero, np.nan], np.maximum(array, least))
 
 
 def check_choice(given: str, allowed: Collection[str], what: str) -> None:

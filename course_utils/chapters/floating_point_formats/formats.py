@@ -10,18 +10,21 @@ from gfloat import formats as known
 
 from course_utils.chapters.floating_point_formats.float_format import Format
 
+MOST_EXPONENT_BITS = 10  # so that float64 holds every value
+
 
 def make(k: int, precision: int, bias: int | None = None, name: str | None = None) -> Format:
     """A format of the reader's own: IEEE-like, with subnormals, infinities and NaN.
 
     k bits in all, `precision` of them significand with the hidden one counted, so k − precision
-    of exponent; the bias is that of IEEE unless given. Raises: ValueError, with what is allowed.
+    of exponent, 10 at most; the bias is that of IEEE unless given.
+    Raises: ValueError, with what is allowed.
     """
     if not (isinstance(k, int) and 3 <= k <= 32):
         raise ValueError(f"k is a whole number of bits from 3 to 32, not {k!r}")
-    if not (isinstance(precision, int) and 2 <= precision <= min(24, k - 1)):
-        most = min(24, k - 1)
-        raise ValueError(f"precision is from 2 to {most} bits for k = {k}, not {precision!r}")
+    least, most = max(2, k - MOST_EXPONENT_BITS), min(24, k - 1)
+    if not (isinstance(precision, int) and least <= precision <= most):
+        raise ValueError(f"precision is from {least} to {most} bits for k = {k}, not {precision!r}")
     ieee = 2 ** (k - precision - 1) - 1
     if bias is not None and not (isinstance(bias, int) and -60 <= bias - ieee <= 60):
         raise ValueError(f"bias is within 60 of {ieee} for this k and precision, not {bias!r}")

@@ -7,7 +7,11 @@ from fractions import Fraction
 
 from course_utils.chapters.floating_point_formats.float_format import Format
 
-LONGEST, LARGEST_EXPONENT = 120, 400
+LONGEST, LARGEST_EXPONENT, LARGEST_BINARY_EXPONENT = 120, 400, 1400
+HEXADECIMAL = re.compile(
+    r"(?P<sign>[-+]?)0x(?P<whole>[0-9a-f]*)(\.(?P<behind>[0-9a-f]*))?(p(?P<power>[-+]?\d+))?",
+    re.IGNORECASE,
+)
 ALL_DIGITS, DIGITS = 120, 40
 EXAMPLES = "a number such as 0.1, -3e-5, 1/3, 0x1.8p3, nan or -inf"
 Number = Fraction | float  # a float only where a Fraction can't: NaN, infinities, −0
@@ -23,15 +27,27 @@ def parse(text: str) -> Number:
         raise ValueError(f"type {EXAMPLES}, in at most {LONGEST} characters")
     if re.fullmatch(r"[-+]?(nan|inf(inity)?)", text, re.IGNORECASE):
         return float(text)
-    exponent = re.search(r"e([-+]?\d+)$", text, re.IGNORECASE)
     is_hex = "0x" in text.lower()
-    if exponent and not is_hex and abs(int(exponent[1])) > LARGEST_EXPONENT:
-        raise ValueError(f"exponents go from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT} here")
+    exponent = re.search(rf"{'p' if is_hex else 'e'}([-+]?\d+)$", text, re.IGNORECASE)
+    largest = LARGEST_BINARY_EXPONENT if is_hex else LARGEST_EXPONENT
+    if exponent and abs(int(exponent[1])) > largest:
+        raise ValueError(f"exponents go from -{largest} to {largest} here")
     try:
-        number = Fraction(float.fromhex(text) if is_hex else text)
-    except (ValueError, ZeroDivisionError, OverflowError):
+        number = _hexadecimal(text) if is_hex else Fraction(text)
+    except (ValueError, ZeroDivisionError):
         raise ValueError(f"{text!r} is no number: type {EXAMPLES}") from None
     return -0.0 if number == 0 and text.startswith("-") else number
+
+
+def _hexadecimal(text: str) -> Fraction:
+    """`0x1.8p3` with every digit. Raises: ValueError for what isn't of that form."""
+    parts = HEXADECIMAL.fullmatch(text)
+    if not parts or not parts["whole"] + (parts["behind"] or ""):
+        raise ValueError(text)
+    behind = parts["behind"] or ""
+    digits = int(parts["whole"] + behind, 16)
+    number = Fraction(digits) * Fraction(2) ** (int(parts["power"] or 0) - 4 * len(behind))
+    return -number if parts["sign"] == "-" else number
 
 
 def exactly(number: float) -> Number:
@@ -48,14 +64,19 @@ def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
     """
     if isinstance(number, float):
         return float(fmt.round(number, overflow=overflow))
-    try:
-        close = float(number)
-    except OverflowError:
-        close = math.copysign(math.inf, number)
+    close = nearest_float(number)
     inexact = math.isfinite(close) and Fraction(close) != number
     if fmt.k < 64 and inexact and not _is_odd(close):
         close = math.nextafter(close, math.inf if number > Fraction(close) else -math.inf)
     return float(fmt.round(close, overflow=overflow))
+
+
+def nearest_float(number: Fraction) -> float:
+    """The float64 nearest to a fraction; beyond the largest, infinity."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _is_odd(number: float) -> bool:

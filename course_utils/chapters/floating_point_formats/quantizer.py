@@ -13,8 +13,9 @@ def quantize(x: torch.Tensor, to: Format) -> torch.Tensor:
     format rounding to whole numbers, and both the division and the product are exact.
     Raises: TypeError for another dtype; ValueError for E8M0, a scale without zero and sign.
     """
-    if x.dtype not in (torch.float32, torch.float64):
-        raise TypeError(f"quantize wants float32 or float64, not {x.dtype}")
+    kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+    if kind not in (torch.float32, torch.float64):
+        raise TypeError(f"quantize wants a tensor of float32 or float64, not {kind}")
     if not to.info.has_zero:
         raise ValueError(f"{to.name} holds scales, not values: use Format.round")
     y = x.clone() if to.k >= 8 * x.itemsize else _round(x, to)

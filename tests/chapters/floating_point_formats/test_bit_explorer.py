@@ -52,7 +52,7 @@ def test_a_readers_own_format_can_be_chosen():
 
 
 @pytest.mark.parametrize("fmt", formats.ALL, ids=lambda f: f.name)
-@pytest.mark.parametrize("text", ["0", "-0", "1", "-1e300", "1e-300", "inf", "nan", "1/3"])
+@pytest.mark.parametrize("text", ["0", "-0", "1", "-1e300", "1e-300", "1e309", "inf", "nan", "1/3"])
 def test_every_format_takes_or_refuses_every_number_in_words(fmt, text):
     explorer = BitExplorer("1", fmt)
     explorer.action = {"do": "type", "with": text}

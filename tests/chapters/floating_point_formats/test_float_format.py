@@ -19,6 +19,7 @@ from course_utils.chapters.floating_point_formats.formats import (
     FP64,
     INT8,
     TF32,
+    make,
 )
 from tests.chapters.floating_point_formats.oracles import (
     ORACLES,
@@ -185,6 +186,25 @@ def test_fields_are_sign_exponent_significand(fmt, value, fields):
     assert len("".join(fields)) == fmt.k
 
 
+WIDE = [FP16, TF32, make(28, 20), make(31, 23)]
+
+
+@pytest.mark.parametrize("fmt", WIDE, **named)
+def test_stochastic_rounding_never_moves_what_the_format_holds(fmt):
+    held = np.repeat([1.0, 1 + fmt.ulp(1.0), -fmt.min_subnormal, 3.0], 100_000)
+    np.testing.assert_array_equal(fmt.round(held, "stochastic", seed=0), held)
+
+
+@pytest.mark.parametrize("fmt", WIDE, **named)
+@pytest.mark.parametrize("share", [1 / 8, 0.3, 7 / 8], ids=str)
+def test_stochastic_rounding_goes_up_as_often_as_exact_arithmetic_says(fmt, share):
+    """Within four standard deviations of 200,000 draws."""
+    x = 1 + share * fmt.ulp(1.0)
+    exact = (x - 1) / fmt.ulp(1.0)
+    up = fmt.round(np.full(200_000, x), "stochastic", seed=1) > 1
+    assert abs(up.mean() - exact) < 4 * math.sqrt(exact * (1 - exact) / 200_000)
+
+
 def test_stochastic_rounding_is_right_on_average_and_seeded():
     x = np.full(100_000, 1.3)
     rounded = E2M1.round(x, "stochastic", seed=0)
@@ -213,5 +233,15 @@ def test_bad_input_gets_a_clear_error(call, error, says):
 
 def test_the_largest_value_of_a_format_without_infinity_admits_what_rounds_to_it():
     assert E2M1.round(6.9) == 6.0
-    with pytest.raises(ValueError):
-        E2M1.round(7.0)
+    for value, rounding in ((7.0, "nearest_even"), (6.1, "up"), (-6.1, "down")):
+        with pytest.raises(ValueError, match="FP4 E2M1 has neither infinity nor NaN for"):
+            E2M1.round(value, rounding)
+    for rounding in ("toward_zero", "up", "down"):
+        with pytest.raises(ValueError, match="say overflow='saturate'"):
+            E2M1.round(np.array([math.inf, -math.inf]), rounding)
+
+
+def test_rounding_towards_zero_never_overflows():
+    for fmt in (FP16, E4M3, E2M1, INT8):
+        assert fmt.round(1e6, "toward_zero") == fmt.round(1e6, "down") == fmt.max
+        assert fmt.round(-1e6, "up") == fmt.info.min

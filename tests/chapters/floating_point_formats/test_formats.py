@@ -31,10 +31,16 @@ def test_the_scale_format_has_no_zero_no_sign_and_no_invalid_codes():
     assert math.isnan(E8M0.round(-1.0)) and E8M0.encode(-1.0) == 255
     with pytest.raises(ValueError, match="E8M0 scale has no sign: -1 can't be held"):
         E8M0.round(-1.0, overflow="saturate")
-    x = np.ldexp(np.random.default_rng(0).uniform(1.01, 1.99, 10_000), 3)
-    x = x[np.abs(x / 8 - 1.5) > 1e-3]
-    theirs = x.astype(np.float32).astype(ml_dtypes.float8_e8m0fnu).astype(np.float64)
+
+
+def test_the_scale_format_rounds_as_torch_and_ml_dtypes_do_ties_too():
+    ties = np.ldexp(1.5, np.arange(-127, 128)).astype(np.float32)
+    drawn = np.random.default_rng(0).uniform(1, 2, 10_000).astype(np.float32)
+    x = np.concatenate([ties, 8 * drawn])
+    theirs = x.astype(ml_dtypes.float8_e8m0fnu).astype(np.float64)
     np.testing.assert_array_equal(E8M0.round(x), theirs)
+    in_torch = torch.from_numpy(x).to(torch.float8_e8m0fnu).view(torch.uint8)
+    np.testing.assert_array_equal(E8M0.encode(x), in_torch.numpy())
 
 
 @pytest.mark.parametrize(
@@ -58,6 +64,8 @@ def test_ranges_are_those_of_the_specifications(fmt, largest, min_normal, min_su
 def test_a_format_of_ones_own_is_ieee_like():
     np.testing.assert_array_equal(make(16, 11).decode(np.arange(2**16)), oracle_values(FP16))
     np.testing.assert_array_equal(make(8, 3).decode(np.arange(256)), oracle_values(E5M2))
+    widest = make(14, 4)  # ten bits of exponent: every value is a float64
+    assert widest.round(widest.max) == widest.max > 1e150 and widest.min_subnormal > 0
     assert make(6, 3, bias=5).max == make(6, 3, bias=3).max / 4
 
 
@@ -75,6 +83,8 @@ def test_torch_misstates_one_eps_which_is_why_the_course_computes_its_own():
     [
         (lambda: make(2, 2), ValueError, "k is a whole number of bits from 3 to 32"),
         (lambda: make(8, 8), ValueError, "precision is from 2 to 7 bits for k = 8"),
+        (lambda: make(14, 2), ValueError, "precision is from 4 to 13 bits for k = 14"),
+        (lambda: make(32, 2), ValueError, "precision is from 22 to 24 bits for k = 32"),
         (lambda: make(8, 4, bias=1000), ValueError, "bias is within 60 of 7"),
     ],
 )

@@ -22,6 +22,9 @@ from course_utils.chapters.floating_point_formats.numbers_as_text import (
         ("1/3", Fraction(1, 3)),
         ("-3e-5", Fraction(-3, 100_000)),
         ("0x1.8p3", Fraction(12)),
+        ("0x1.0020000000000000001p0", 1 + Fraction(1, 2**11) + Fraction(1, 2**76)),
+        ("-0x.8", Fraction(-1, 2)),
+        ("0X1Ap-1", Fraction(13)),
         (" −2 ", Fraction(-2)),
         ("1_000", Fraction(1000)),
         ("inf", math.inf),
@@ -44,6 +47,8 @@ def test_nan_and_negative_zero_are_read():
         ("abc", "'abc' is no number"),
         ("1/0", "'1/0' is no number"),
         ("0x", "'0x' is no number"),
+        ("0x1.8e5p1.5", "is no number"),
+        ("0x1p99999", "exponents go from -1400 to 1400"),
         ("1e999999999", "exponents go from -400 to 400"),
         ("9" * 500, "at most 120 characters"),
         ("__import__('os')", "is no number"),
@@ -52,6 +57,14 @@ def test_nan_and_negative_zero_are_read():
 def test_what_is_no_number_gets_a_sentence(text, says):
     with pytest.raises(ValueError, match=says.replace("(", r"\(")):
         parse(text)
+
+
+@pytest.mark.parametrize("text", ["1e309", "-1e400", "0x1p1300"])
+def test_what_no_float64_reaches_overflows_as_any_other_number(text):
+    number = parse(text)
+    assert nearest(FP16, number) == math.copysign(math.inf, 1 if number > 0 else -1)
+    assert nearest(FP16, number, "saturate") == math.copysign(65504, 1 if number > 0 else -1)
+    assert math.isnan(nearest(E4M3, number))
 
 
 @pytest.mark.parametrize("fmt", [FP16, BF16, E4M3, make(10, 5)], ids=lambda f: f.name)

@@ -87,6 +87,13 @@ def in_blocks(numbers, zero):
     return summation.one_by_one(sums, zero)
 
 
+def pairwise(numbers, zero):
+    if len(numbers) <= 1:
+        return numbers[0] if numbers else zero
+    half = len(numbers) // 2
+    return pairwise(numbers[:half], zero) + pairwise(numbers[half:], zero)
+
+
 def neighbours_first(numbers, zero):
     while len(numbers) > 1:
         last = numbers[len(numbers) // 2 * 2 :]
@@ -177,7 +184,7 @@ WRONG = {
         forgets_the_loss,
         leaves_the_format,
         nan_in_the_format,
-        summation.pairwise,
+        pairwise,
         neighbours_first,
         in_blocks,
     ],

@@ -1,0 +1,75 @@
+"""Figures and tables of exact numbers: what holds on every machine, drawn as such."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_utils.chapters.floating_point_formats.formats import Format
+from course_utils.core.evidence import Series
+from course_utils.figures.compare import compare_lines
+from course_utils.figures.style import Picture
+from course_utils.figures.tables import table
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+
+def exact_lines(
+    title: str,
+    lines: Mapping[Any, Mapping[float, float] | np.ndarray],
+    x_label: str,
+    y_label: str,
+    *,
+    x: np.ndarray | None = None,
+    predicted: tuple[str, Mapping[float, float]] | None = None,
+    **how: Any,
+) -> Picture:
+    """Lines of exact values by label or format: each a mapping, or an array over `x`.
+
+    `predicted` is a label and a line from a formula, drawn dotted; `how` goes to compare_lines.
+    Raises: ValueError for an array that isn't as long as `x`.
+    """
+    drawn: list[tuple[str, Any]] = []
+    for label, line in lines.items():
+        name = label.name if isinstance(label, Format) else str(label)
+        drawn.append((name, Series.exact(_points(x, line))))
+    if predicted:
+        drawn.append((predicted[0], Series.predicted(dict(predicted[1]))))
+    return compare_lines(title, drawn, x_label=x_label, y_label=y_label, **how)
+
+
+def _points(x: np.ndarray | None, line: Any) -> dict[float, float]:
+    if isinstance(line, Mapping):
+        return dict(line)
+    return dict(zip(np.asarray(x).tolist(), np.asarray(line).tolist(), strict=True))
+
+
+def columns(title: str, values: Mapping[str, Any], digits: int = 6) -> "HTML":
+    """A table from its columns, each a sequence of one length; numbers with so many digits."""
+    cells = {name: [_shown(value, digits) for value in column] for name, column in values.items()}
+    names = list(cells)
+    rows = zip(*cells.values(), strict=True)
+    return table(title, [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def _shown(value: Any, digits: int) -> str:
+    return value if isinstance(value, str) else f"{float(value):.{digits}g}"
+
+
+def formats_table(formats: Sequence[Format]) -> "HTML":
+    """Bits, precision with the hidden one, the largest value with its code, the smallest."""
+    return table(
+        "What each format can hold",
+        [
+            {
+                "format": f.name,
+                "bits": f.k,
+                "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
+                "largest": f"{f.max:,.5g}",
+                "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
+                "smallest": f"{f.min_subnormal:.2g}",
+            }
+            for f in formats
+        ],
+    )

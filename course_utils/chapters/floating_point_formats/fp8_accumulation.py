@@ -1,0 +1,36 @@
+"""How much an FP8 product loses in adding, and how long it takes: what the page records."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_utils.core.timing import measure
+
+Product = Callable[..., Tensor]  # of a (n, k) and b (n, k) in FP8, and whether to add fast
+
+
+def positive(rows: int, k: int, device: str) -> Tensor:
+    """Numbers between 0 and 1 in FP8 E4M3: all of one sign, so that nothing cancels."""
+    return torch.rand(rows, k, device=device).to(torch.float8_e4m3fn)
+
+
+def error_of_adding(found: Tensor, a: Tensor, b: Tensor) -> float:
+    """The largest relative error against the same inputs' product a @ b.T in float64."""
+    exact = a.double() @ b.double().t()
+    return float((found.double() / exact - 1).abs().max())
+
+
+def accumulate_in_fp8(
+    product: Product, case: dict[str, Any], n: int = 4096, checked: int = 64, device: str = "cuda"
+) -> dict[str, float]:
+    """A row for `case` (`k`, `fast_accumulation`): the largest relative error, and TFLOP/s."""
+    a, b = (positive(n, case["k"], device) for _ in range(2))
+    fast = case["fast_accumulation"]
+    found = product(a, b, fast)[:checked, :checked]
+    seconds = measure(lambda: product(a, b, fast)).median
+    return {
+        "largest_relative_error": error_of_adding(found, a[:checked], b[:checked]),
+        "tflop_per_s": 2 * n**2 * case["k"] / seconds / 1e12,
+    }
