@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.findings import Finding, findings
 from course_utils.memory.snapshots.events import ACTIONS
-from course_utils.memory.snapshots.lives import BEFORE, Array, History
+from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
 from course_utils.memory.snapshots.rewind import Start
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot
@@ -121,7 +120,7 @@ def _lines(stack: tuple[Frame, ...]) -> list[Line]:
 
 
 def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]:
-    of = history_of_blocks(snapshot, number)
+    of = history(snapshot, number)
     _require_possible(snapshot.name, of)
     return {
         "number": number,

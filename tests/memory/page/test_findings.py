@@ -3,8 +3,8 @@
 import pytest
 
 from course_utils.core import files
-from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.findings import findings
+from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
 from tests.support.snapshots import REAL, real
@@ -25,7 +25,7 @@ IN_REAL_FILES = {
 
 def found(content, last=None, device=None):
     snapshot = made.read(content, last)
-    return {one.rule: one for one in findings(snapshot, history_of_blocks(snapshot, device))}
+    return {one.rule: one for one in findings(snapshot, history(snapshot, device))}
 
 
 def renamed(toy, change):
@@ -216,9 +216,7 @@ def test_what_is_found_in_real_files(file):
     if not REAL:
         pytest.skip("the folder ../shared/snapshots isn't here")
     snapshot = load(file)
-    assert [one.rule for one in findings(snapshot, history_of_blocks(snapshot))] == IN_REAL_FILES[
-        file.stem
-    ]
+    assert [one.rule for one in findings(snapshot, history(snapshot))] == IN_REAL_FILES[file.stem]
 
 
 @pytest.mark.parametrize(
@@ -227,4 +225,4 @@ def test_what_is_found_in_real_files(file):
 )
 def test_what_is_found_in_the_chapters_own_snapshots(name, rules):
     snapshot = load(files.ROOT / "data" / "snapshots" / f"snapshot_{name}.pickle")
-    assert [one.rule for one in findings(snapshot, history_of_blocks(snapshot))] == rules
+    assert [one.rule for one in findings(snapshot, history(snapshot))] == rules

@@ -4,6 +4,7 @@ import pytest
 
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
+from tests.support import snapshot_pages as made
 from tests.support.memory_views import opened, state_of
 from tests.support.snapshots import MIB, real
 from tests.support.toy_allocator import ToyAllocator
@@ -38,3 +39,13 @@ def test_a_rest_of_a_large_block_that_is_too_small_to_split_off_is_handed_out_to
     toy.alloc(19 * MIB, "main")  # of a segment of 20 MiB: the rest, 1 MiB, isn't split off
     seen = opened(toy, tmp_path)
     assert list(sizes_at(seen, len(seen.trace)).values()) == [20 * MIB]
+
+
+def test_what_is_too_large_to_be_split_takes_its_whole_block():
+    toy = ToyAllocator()
+    toy.free(toy.alloc(100 * MIB, "main"))
+    toy.alloc(60 * MIB, "main")
+    content = toy.snapshot()
+    for limit, size in ((-1, 60), (50 * MIB, 100), (80 * MIB, 60)):
+        content["allocator_settings"] = {"max_split_size": limit}
+        assert history(made.read(content)).block_sizes[-1] == size * MIB

@@ -10,8 +10,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils.core import files
-from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.page import snapshot_page
+from course_utils.memory.snapshots.lives import history
 from course_utils.memory.views.bands import groups
 from course_utils.memory.views.segments_map import MemoryMap
 from course_utils.memory.views.words import size_text
@@ -174,7 +174,7 @@ def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
 @pytest.mark.parametrize("last", [None, 150])
 def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, last):
     snapshot = made.read(some_work(expandable), last)
-    of = history_of_blocks(snapshot)
+    of = history(snapshot)
     shown(sheet, snapshot, tmp_path)
     assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
     assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
