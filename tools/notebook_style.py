@@ -24,7 +24,6 @@ NOTEBOOKS = ROOT / "notebooks"
 RULES = NOTEBOOKS / ".ruff.toml"
 FIRST_EDITIONS = (  # written before there were rules; each goes from here when it keeps them
     "06_floating_point_formats",
-    "09_memory_snapshots",
     "11_collectives",
     "12_data_parallelism",
 )

@@ -2,12 +2,12 @@
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.broken_rules import BROKEN, FirstFit, NoCoalescing
 from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.core import files
 from course_utils.memory.recorded import recorded_trace
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import run
+from tests.support.broken_rules import BROKEN, FirstFit, NoCoalescing
 from tests.support.replay import RecordedDriver, replay
 
 pytestmark = pytest.mark.without_torch
