@@ -88,6 +88,7 @@ def bert_on_3090(measured: Iterable[Row]) -> dict[str, Row]:
     found = {}
     for row in predicted(model="BERT-Large", capability=[8, 6]):
         left = mib[row["batch"]] - row["peak_reserved_bytes"] / 2**20
-        case = f"{row['batch']} × {row['accumulate']}, {row['optimizer']}: {left:,.0f} MiB left"
+        adam = "older Adam" if "2.0" in row["optimizer"] else "Adam"
+        case = f"{row['batch']} × {row['accumulate']}, {adam}, leaves {left:,.0f} MiB"
         found[case] = row | {"left_mib": left}
     return found
