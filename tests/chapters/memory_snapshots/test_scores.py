@@ -19,6 +19,6 @@ def test_a_wrong_answer_hears_how_many_requests_it_answers_as_a_gpu_did():
     assert said.startswith("Your allocator answers ") and " of 25 at a real GPU's" in said
     with pytest.raises(Wrong, match=r"^15 of 25 requests at a real GPU's addresses"):
         all_right(free_and_merge=wrong.no_coalescing)
-    with pytest.raises(Wrong, match="on a real GPU's published snapshots: sizes"):
-        all_right(sizes=wrong.rounds_down)
+    with pytest.raises(Wrong, match="on a real GPU's published snapshots: find_and_split gives"):
+        all_right(find_and_split=lambda free, size: (5, size))
     assert "doesn't get through" in scored(sizes=wrong.only_the_block)
