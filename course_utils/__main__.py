@@ -67,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
     progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
+    snapshot = command("snapshot", _snapshot, "show anybody's memory snapshot in a browser")
+    snapshot.add_argument("file", type=Path, help="what torch.cuda.memory._dump_snapshot wrote")
+    snapshot.add_argument("--device", type=int, metavar="N", help="the one to show first")
+    snapshot.add_argument("--out", type=Path, help="where the page goes (default: build/snapshots)")
+    snapshot.add_argument("--no-open", action="store_true", help="only write the page")
     command("predict", _predict, "predict the kept peaks of memory anew")
     command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
@@ -153,6 +158,12 @@ def _progress(options: argparse.Namespace) -> int:
     else:
         print(progress.report())
     return 0
+
+
+def _snapshot(options: argparse.Namespace) -> int:
+    from course_utils.cli import snapshot
+
+    return snapshot.show(options.file, options.device, options.out, not options.no_open)
 
 
 def _predict(_options: argparse.Namespace) -> int:

@@ -1,0 +1,1 @@
+"""A snapshot as one page for a browser: what it says, what looks wrong, and every event of it."""

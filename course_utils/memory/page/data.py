@@ -1,0 +1,215 @@
+"""A snapshot as the page has it: one compressed piece of words and columns of numbers.
+
+The piece, compressed by zlib, is: 4 bytes, how long the words are (little endian); the words, JSON;
+then the columns. A column holds whole numbers from 0 in as few bytes each as the largest needs,
+all their lowest bytes first, then all their second ones: equal bytes lie together, which
+compresses well. The words say where each column begins, how wide and how long it is.
+"""
+
+import json
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+
+from course_utils.memory.page.findings import Finding, findings
+from course_utils.memory.snapshots.events import ACTIONS
+from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
+from course_utils.memory.snapshots.rewind import Start
+from course_utils.memory.snapshots.safe_pickle import SnapshotError
+from course_utils.memory.snapshots.snapshot import Snapshot
+from course_utils.memory.snapshots.stacks import PASSING, Frame, Stacks, native, who
+from course_utils.memory.views.bands import group_of_site, groups
+from course_utils.memory.views.words import size_text
+
+Line = tuple[str, str, bool]
+MOST_BYTES, LATEST_US = 2**50, 2**52
+NO_STACK = who(())
+LEVEL = 6
+
+
+class Columns:
+    """Columns packed one after the other."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.at = 0
+
+    def add(self, values: Array) -> list[int]:
+        """Packs a column; gives where it begins, the bytes of a number, how many numbers."""
+        numbers = np.ascontiguousarray(values, np.int64).clip(0)
+        width = max((int(numbers.max(initial=0)).bit_length() + 7) // 8, 1)
+        planes = numbers.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width]
+        place = [self.at, width, len(numbers)]
+        self.parts.append(planes.T.tobytes())
+        self.at += width * len(numbers)
+        return place
+
+
+def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, Any], bytes]:
+    """The words of a page and its columns; `device` is the one that it shows first.
+
+    Raises: SnapshotError for numbers that can't be; ValueError for a device that isn't there.
+    """
+    first = snapshot.the_device(device) if device is not None else _busiest(snapshot)
+    columns, lines = Columns(), Lines()
+    words = {
+        "first": snapshot.devices.index(first),
+        "actions": ACTIONS,
+        "stacks": lines.of(snapshot.stacks),
+        "lines": lines.known,
+        "devices": [_device(snapshot, number, columns) for number in snapshot.devices],
+    }
+    return words, b"".join(columns.parts)
+
+
+def packed(words: dict[str, Any], columns: bytes) -> bytes:
+    """Words and columns as one compressed piece."""
+    text = json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
+    return zlib.compress(struct.pack("<I", len(text)) + text + columns, LEVEL)
+
+
+def _busiest(snapshot: Snapshot) -> int:
+    """The device of most events; of those without any, the one that holds most."""
+
+    def weight(number: int) -> tuple[int, int]:
+        return len(snapshot.trace(number)), sum(s.total_size for s in snapshot.segments(number))
+
+    return max(snapshot.devices, key=weight)
+
+
+class Lines:
+    """The lines of stacks, each kept once: text, the whole place, whether it is the user's own."""
+
+    def __init__(self) -> None:
+        self.known: list[Line] = []
+        self._place: dict[Line, int] = {}
+
+    def of(self, stacks: Stacks) -> list[list[int]]:
+        """For each stack the places of its lines, the innermost first."""
+        return [[self._at(one) for one in _lines(stacks[n])] for n in range(len(stacks))]
+
+    def _at(self, line: Line) -> int:
+        place = self._place.setdefault(line, len(self.known))
+        if place == len(self.known):
+            self.known.append(line)
+        return place
+
+
+def _lines(stack: tuple[Frame, ...]) -> list[Line]:
+    shown = [f for f in stack if f.is_python and f.name not in PASSING]
+    lines = [(name, "", False) for name in reversed(native(stack))]
+    lines += [(str(frame), f"{frame.filename}:{frame.line}", frame.is_own) for frame in shown]
+    return lines or [(who(stack), "", False)]
+
+
+def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]:
+    of = history(snapshot, number)
+    _require_possible(snapshot.name, of)
+    return {
+        "number": number,
+        "events": len(of.trace),
+        "peak": of.peak,
+        "sentence": sentence(of),
+        "findings": [_as_dict(found) for found in findings(snapshot, of)],
+        "groups": groups(of),
+        "sites": of.site_names,
+        "siteGroups": group_of_site(of).tolist(),
+        "ooms": (of.trace.where("oom") + 1).tolist(),
+        **_numbers(of, columns),
+    }
+
+
+def _require_possible(name: str, of: History) -> None:
+    """Raises: SnapshotError for bytes that no machine has, whose sums would overflow."""
+    sizes = (of.allocations.size, of.ranges.size, of.live, of.reserved)
+    if any(len(n) and (n.max() > MOST_BYTES or n.min() < 0) for n in sizes):
+        raise SnapshotError(f"{name} is refused: it has more bytes than any machine.")
+
+
+def _as_dict(found: Finding) -> dict[str, Any]:
+    where = {} if found.moment is None else {"moment": found.moment}
+    return {"title": found.title, "says": found.says, "try": found.advice, **where}
+
+
+def _numbers(of: History, columns: Columns) -> dict[str, Any]:
+    trace, lives, early = of.trace, of.allocations, of.allocations.event < 0
+    kinds = [f"stream {s}" + (f", private pool {p}" if any(p) else "") for s, p in _ranges(of)]
+    known = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
+    streams, stream = np.unique(trace.stream, return_inverse=True)
+    column = {
+        "action": trace.action, "addr": trace.addr, "size": trace.size, "stack": trace.stack,
+        "stream": stream, "passed": _passed(trace.time_us),
+        "event": lives.event + 1, "death": lives.death, "site": of.sites,
+        "slack": of.block_sizes - lives.size, "earlyAddress": lives.address[early],
+        "earlySize": lives.size[early], "earlyStack": of.stacks[early],
+        "rangeAddress": of.ranges.address, "rangeSize": of.ranges.size,
+        "rangeBirth": of.ranges.birth, "rangeDeath": of.ranges.death,
+        "rangeKind": np.array([known[kind] for kind in kinds], np.int64),
+    }  # fmt: skip
+    return {
+        "streams": streams.tolist(),
+        "kinds": list(known),
+        "firstPage": of.first_page,
+        "columns": {name: columns.add(values) for name, values in column.items()},
+    }
+
+
+def _passed(time_us: Array) -> Array:
+    """Microseconds from each event to the next, so that a clock needs few bytes; 0 without one."""
+    return np.diff(time_us.clip(0, LATEST_US), prepend=time_us[:1].clip(0, LATEST_US)).clip(0)
+
+
+def _ranges(of: History) -> list[tuple[int, tuple[int, int]]]:
+    """The stream and the pool of each range that the driver gave."""
+    trace, starts = of.trace, Owners(of.start)
+    return [
+        (int(trace.stream[event]), trace.pools[trace.pool[event]])
+        if event >= 0 else starts.of(address)
+        for event, address in zip(of.ranges.event.tolist(), of.ranges.address.tolist(), strict=True)
+    ]  # fmt: skip
+
+
+class Owners:
+    """Whose a range is that was there before the trace."""
+
+    def __init__(self, start: Start) -> None:
+        self.segments = sorted(start.segments, key=lambda s: s.address)
+        self.addresses = np.array([s.address for s in self.segments], np.int64)
+
+    def of(self, address: int) -> tuple[int, tuple[int, int]]:
+        """Stream and pool of the segment in which an address lies."""
+        place = int(np.searchsorted(self.addresses, address, side="right")) - 1
+        segment = self.segments[max(place, 0)]
+        return segment.stream, segment.pool
+
+
+def sentence(of: History) -> str:
+    """The peak, when it was, how much was reserved, and what held most of it."""
+    peak, last = of.peak, of.moments - 1
+    live, reserved = int(of.live[peak]), int(of.reserved[peak])
+    times = of.trace.time_us
+    passed = int(times[peak - 1]) - int(times[0]) if peak and times[0] else 0
+    clock = f", {passed / 1e6:,.3f} s in" if passed > 0 else ""
+    text = (
+        f"At the peak, after event {peak:,} of {last:,}{clock}, {size_text(live)} were allocated "
+        f"of {size_text(reserved)} reserved."
+    )
+    held = of.bytes_of_sites(peak)
+    if not held:
+        return text
+    site, size = next(iter(held.items()))
+    share = f"{size_text(size)} ({size / max(live, 1):.0%})"
+    if site == BEFORE:
+        return f"{text} The largest part, {share}, was there before the trace{_next(held)}."
+    if site == NO_STACK:
+        return f"{text} The largest part, {share}, has no stack recorded."
+    verb = "is" if of.by_category else "was asked for by"
+    return f"{text} The largest part, {share}, {verb} {site}."
+
+
+def _next(held: dict[str, int]) -> str:
+    """Who asked for most of what was not there before the trace."""
+    known = [(site, size) for site, size in held.items() if site not in (BEFORE, NO_STACK)]
+    return f"; then {size_text(known[0][1])} was asked for by {known[0][0]}" if known else ""

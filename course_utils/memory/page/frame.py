@@ -1,0 +1,31 @@
+"""A page inside a notebook's page: an iframe that the kernel fills, and that no notebook stores."""
+
+import traitlets
+from anywidget import AnyWidget
+
+SCRIPT = """
+function render({ model, el }) {
+    const frame = document.createElement("iframe")
+    frame.title = "memory snapshot"
+    frame.setAttribute("sandbox", "allow-scripts")
+    frame.style.cssText = "width: 100%; height: 760px; border: 1px solid #ccc; background: #fff"
+    frame.srcdoc = model.get("page")
+    el.append(frame)
+}
+export default { render }
+"""
+
+
+class Frame(AnyWidget):
+    """Shows a whole HTML page, shut off from the notebook's: it may run its script and no more.
+
+    A widget and not an output of HTML: that would be stored, and Jupyter drops what is over a
+    megabyte a second.
+    """
+
+    _esm = SCRIPT
+    page = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.page = page

@@ -1,0 +1,380 @@
+// Draws a memory snapshot. Everything that the file says is put in as text, never as HTML.
+
+const INK = "#222222", FREE = "#f0ede2", SLACK = "#444444"
+const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200
+
+// ---- what is shown: device `d`, events `low` to `high`, after event `moment`, of holder `chosen`
+
+let d, low, high, moment, chosen, curves, map, drag = null
+const known = []
+
+function choose(place) {
+    d = known[place] ??= opened(words.devices[place])
+    low = 0, high = Math.max(d.last, 1), chosen = null
+    $("sentence").textContent = d.sentence
+    $("slider").max = d.last
+    $("to-oom").hidden = !d.ooms.length
+    $("findings").replaceChildren()
+    if (!d.findings.length) put($("findings"), "p", "Nothing, by the rules that this page knows.")
+    for (const found of d.findings) {
+        const box = put($("findings"), "details", "", { open: found === d.findings[0] })
+        put(box, "summary", found.title)
+        put(box, "p", found.says)
+        put(box, "p", found.try)
+        if ("moment" in found) put(box, "button", "show where", { onclick: () => go(found.moment) })
+    }
+    go(d.peak)
+}
+
+function go(where) {
+    moment = Math.max(0, Math.min(d.last, Math.round(where)))
+    $("slider").value = moment
+    if (moment < low || moment > high) zoomTo(moment - (high - low) / 2, moment + (high - low) / 2)
+    else draw()
+    const here = alive(d.event, d.death, moment)
+    showEvent()
+    showHolders(here)
+    showMap(here)
+}
+
+function zoomTo(from, to) {
+    const end = Math.max(d.last, 1), width = Math.min(Math.max(to - from, 8), end)
+    low = Math.max(0, Math.min(from, end - width))
+    high = low + width
+    draw()
+}
+
+function zoom(factor, around = moment >= low && moment <= high ? moment : (low + high) / 2) {
+    zoomTo(around - (around - low) * factor, around + (high - around) * factor)
+}
+
+// ---- the timeline
+
+function canvasOf(id) {
+    const box = $(id).getBoundingClientRect(), ratio = window.devicePixelRatio || 1
+    Object.assign($(id), { width: box.width * ratio, height: box.height * ratio })
+    const pen = $(id).getContext("2d")
+    pen.scale(ratio, ratio)
+    pen.font = "11px system-ui, 'DejaVu Sans', sans-serif"
+    return { pen, width: box.width, height: box.height }
+}
+
+// One moment for each pixel: the one at which most was live, so that no peak is lost.
+function sampled(pixels) {
+    const step = (high - low) / pixels
+    return Int32Array.from({ length: pixels }, (_, x) => {
+        const from = Math.min(Math.floor(low + x * step), d.last)
+        const to = Math.min(Math.max(Math.floor(low + (x + 1) * step), from + 1), d.last + 1)
+        let best = from
+        for (let m = from + 1; m < to; m++) if (d.live[m] > d.live[best]) best = m
+        return best
+    })
+}
+
+// Bytes of each group at each of these moments, which rise.
+function stacked(moments) {
+    const held = new Float64Array(d.groups.length), first = moments[0]
+    for (let i = 0; i < d.event.length; i++) {
+        if (d.event[i] <= first && d.death[i] > first) held[d.group[i]] += d.bytes[i]
+    }
+    let at = first
+    return Array.from(moments, to => {
+        while (at < to) {
+            held[d.goGroup[++at]] -= d.go[at]
+            held[d.comeGroup[at]] += d.come[at]
+        }
+        return held.slice()
+    })
+}
+
+function draw() {
+    const { pen, width, height } = canvasOf("timeline")
+    const wide = Math.max(Math.floor(width - LEFT - 8), 10), tall = height - TOP - BOTTOM
+    const moments = sampled(wide), table = stacked(moments), below = new Float64Array(wide)
+    const most = 1.08 * moments.reduce((top, m) => Math.max(top, d.reserved[m], d.live[m]), 1)
+    const x = m => LEFT + (m - low) / (high - low) * wide
+    const y = size => TOP + tall * (1 - size / most)
+    drawAxes(pen, wide, tall, most, x, y)
+    d.groups.forEach(([, colour], group) => {
+        pen.fillStyle = colour
+        table.forEach((held, i) => {
+            const foot = y(below[i]), top = y(below[i] += held[group])
+            if (foot > top) pen.fillRect(LEFT + i, top, 1, Math.max(foot - top, 0.3))
+        })
+    })
+    pen.beginPath()
+    pen.strokeStyle = INK
+    pen.lineWidth = 1.4
+    moments.forEach((m, i) => [0, 1].forEach(s => pen.lineTo(LEFT + i + s, y(d.reserved[m]))))
+    pen.stroke()
+    const mark = (m, colour, text, wider = 1.5) => {
+        if (m < low || m > high) return
+        pen.fillStyle = colour
+        pen.fillRect(x(m) - wider / 2, TOP - 4, wider, tall + 4)
+        pen.textAlign = x(m) > 100 ? "right" : "left"
+        pen.fillText(text, x(m) + (x(m) > 100 ? -5 : 5), TOP - 4)
+    }
+    mark(moment, "#22222266", "", 5)
+    mark(d.peak, "#0072B2", "peak")
+    for (const m of d.ooms) mark(m, "#C00000", "out of memory")
+    pen.fillStyle = "#0072B233"
+    if (drag?.to && !drag.move) pen.fillRect(drag.from, TOP, drag.to - drag.from, tall)
+    curves = { moments, table, y, wide }
+    showLegend(table)
+    const shown = `events ${count(Math.ceil(low))} to ${count(Math.floor(high))}`
+    $("timeline").setAttribute("aria-label", `Allocated and reserved bytes, ${shown}`)
+}
+
+function drawAxes(pen, wide, tall, most, x, y) {
+    const [unit, name] = UNITS.find(([one]) => most >= one) ?? [1, "B"]
+    const round = raw => {
+        const ten = 10 ** Math.floor(Math.log10(raw))
+        return ten * [1, 2, 5, 10].find(times => times * ten >= raw)
+    }
+    pen.fillStyle = INK
+    pen.strokeStyle = "#E3E3E3"
+    pen.textAlign = "right"
+    for (let at = 0, step = round(most / unit / 5); at * unit < most; at += step) {
+        pen.strokeRect(LEFT, y(at * unit), wide, 0)
+        pen.fillText(`${+at.toFixed(3)} ${name}`, LEFT - 5, y(at * unit) + 4)
+    }
+    pen.textAlign = "center"
+    const step = Math.max(round((high - low) / 8), 1)
+    for (let at = Math.ceil(low / step) * step; at <= high; at += step) {
+        pen.fillText(count(at), Math.min(x(at), LEFT + wide - 18), TOP + tall + 14)
+    }
+    pen.fillText("event", 16, TOP + tall + 14)
+}
+
+function showLegend(table) {
+    $("legend").replaceChildren("line: reserved; areas: allocated, by who asked")
+    d.groups.forEach(([name, colour], group) => {
+        if (!name || !table.some(held => held[group] > 0)) return
+        const entry = put($("legend"), "span", "", { title: name })
+        put(entry, "span", "", { className: "mark" }).style.background = colour
+        entry.append(name.length > 40 ? `${name.slice(0, 39)}…` : name)
+    })
+}
+
+// ---- what is there at the moment
+
+function showEvent() {
+    const title = $("event-title"), k = moment - 1, all = count(d.last)
+    title.textContent = `Before the first of ${all} events`
+    $("stack").replaceChildren()
+    if (k < 0) return
+    const action = words.actions[d.action[k]], where = BigInt(d.addr[k]).toString(16)
+    title.textContent = `Event ${count(moment)} of ${all}: ${action} `
+    put(title, "span", sizeText(d.size[k]), { title: exact(d.size[k]) })
+    title.append(action === "oom" ? `, ${sizeText(d.addr[k])} left on the device` : ` at 0x${where}`,
+        `, stream ${d.streams[d.stream[k]]}`,
+        d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in` : "")
+    showStack($("stack"), d.stack[k])
+}
+
+function showStack(parent, number) {
+    const list = put(parent, "ol", "", { className: "stack" })
+    for (const place of words.stacks[number]) {
+        const [text, file, own] = words.lines[place]
+        put(list, "li", text, { title: file, className: own ? "own" : "" })
+    }
+}
+
+function showHolders(here) {
+    const sums = new Map()
+    let all = 0
+    for (const i of here) {
+        const site = d.site[i], size = d.bytes[i]
+        if (!sums.has(site)) sums.set(site, { site, size: 0, blocks: 0, stacks: new Map() })
+        const held = sums.get(site)
+        held.size += size
+        held.blocks += 1
+        held.stacks.set(d.who[i], (held.stacks.get(d.who[i]) ?? 0) + size)
+        all += size
+    }
+    const rows = [...sums.values()].sort((a, b) => b.size - a.size), more = rows.length - MOST_ROWS
+    $("held-title").textContent = `Who holds ${sizeText(all)} after event ${count(moment)}`
+    $("held-title").title = exact(all)
+    $("holders").replaceChildren()
+    for (const held of rows.slice(0, MOST_ROWS)) showHolder(held, all)
+    if (more > 0) put(put($("holders"), "tr"), "td", `and ${count(more)} more with less`)
+}
+
+function showHolder({ site, size, blocks, stacks }, all) {
+    const open = site === chosen, row = put($("holders"), "tr", "", { className: open ? "open" : "" })
+    const cell = put(row, "td"), pick = () => { chosen = open ? null : site; go(moment) }
+    put(cell, "span", "", { className: "mark" }).style.background = d.groups[d.siteGroups[site]][1]
+    const button = put(cell, "button", d.sites[site], { onclick: pick, ariaExpanded: open })
+    put(row, "td", sizeText(size), { title: exact(size) })
+    put(row, "td", count(blocks))
+    put(row, "td", `${Math.round(100 * size / (all || 1))}%`)
+    if (!open) return
+    button.focus()
+    const ways = [...stacks].sort((a, b) => b[1] - a[1])
+    for (const [number, part] of ways.slice(0, 5)) {
+        put(cell, "div", `${sizeText(part)}, innermost first:`, { title: exact(part) })
+        showStack(cell, number)
+    }
+    if (ways.length > 5) put(cell, "div", `and ${ways.length - 5} other stacks`)
+}
+
+function showMap(here) {
+    const found = segments(d, here, moment), kinds = d.kinds.map(() => 0)
+    let used = 0, slack = 0, reserved = 0, largest = 0
+    for (const { start, end, kind, blocks, free } of found) {
+        kinds[kind] += end - start
+        reserved += end - start
+        largest = Math.max(largest, free)
+        for (const i of blocks) used += d.bytes[i], slack += d.slack[i]
+    }
+    const free = Math.max(reserved - used - slack, 0)
+    const text = `${count(found.length)} segment${found.length === 1 ? "" : "s"}, `
+        + `${sizeText(reserved)}: ${sizeText(used)} in use, ${sizeText(slack)} slack, ${sizeText(free)} free `
+        + `(largest free block ${sizeText(largest)}). `
+    const of = kinds.map((size, i) => size ? `${d.kinds[i]}: ${sizeText(size)}` : "").filter(Boolean)
+    $("map-title").textContent = text + of.join("; ")
+    $("map-title").title = `reserved ${exact(reserved)}, in use ${exact(used)}, free ${exact(free)}`
+    $("map").setAttribute("aria-label", text)
+    drawMap(found, Math.max(reserved / ROWS, 1))
+}
+
+// Each pixel has the colour of what most of its bytes are.
+function drawMap(found, rowBytes) {
+    const { pen, width, height } = canvasOf("map"), tall = height / ROWS - GAP
+    const wide = Math.floor(width), pixel = rowBytes / wide, pixels = wide * ROWS
+    const colours = new Array(pixels), most = new Float64Array(pixels)
+    const paint = (from, size, colour) => {
+        for (let p = Math.floor(from / pixel); size > 0 && p < pixels; p++) {
+            const part = Math.min(size, (p + 1) * pixel - from)
+            if (part > most[p]) most[p] = part, colours[p] = colour
+            from += part
+            size -= part
+        }
+    }
+    let before = 0
+    for (const segment of found) {
+        const { start, end, blocks } = Object.assign(segment, { at: before })
+        let free = start
+        for (const i of blocks) {
+            const from = d.address[i], faint = chosen !== null && d.site[i] !== chosen
+            paint(before + free - start, from - free, FREE)
+            paint(before + from - start, d.bytes[i], d.groups[d.group[i]][1] + (faint ? "40" : ""))
+            free = from + d.bytes[i] + d.slack[i]
+            paint(before + free - d.slack[i] - start, d.slack[i], SLACK)
+        }
+        paint(before + free - start, end - free, FREE)
+        if (end - start > 4 * pixel) colours[Math.ceil(before / pixel)] = INK
+        before += end - start
+    }
+    for (let p = 0, from = 0; p < pixels; p++) {
+        if (colours[p + 1] === colours[p] && (p + 1) % wide) continue
+        pen.fillStyle = colours[p] ?? "#ffffff"
+        pen.fillRect(from % wide, Math.floor(p / wide) * (tall + GAP), p + 1 - from, tall)
+        from = p + 1
+    }
+    map = { found, rowBytes, width, tall }
+}
+
+// ---- the pointer and the keys
+
+function tip(event, lines) {
+    const box = $("tip")
+    box.hidden = !lines
+    box.textContent = lines?.join("\n")
+    box.style.left = `${Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8)}px`
+    box.style.top = `${Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 8)}px`
+}
+
+function overMap(event) {
+    const row = Math.floor(event.offsetY / (map.tall + GAP))
+    const at = (row + event.offsetX / map.width) * map.rowBytes
+    const segment = map.found.findLast(one => one.at <= at)
+    if (!segment) return
+    const { start, end, kind, blocks } = segment, address = start + at - segment.at
+    const i = blocks.findLast(one => d.address[one] <= address)
+    const lines = [`segment of ${sizeText(end - start)} (${exact(end - start)}), ${d.kinds[kind]}`]
+    const inside = i !== undefined && address < d.address[i] + d.bytes[i] + d.slack[i]
+    if (inside) lines.push(`${sizeText(d.bytes[i])} (${exact(d.bytes[i])}): ${d.sites[d.site[i]]}`)
+    tip(event, [...lines, !inside ? "free here" : d.event[i] ? `since event ${count(d.event[i])}` : ""])
+}
+
+function overTimeline(event) {
+    const i = Math.max(0, Math.min(curves.wide - 1, Math.floor(event.offsetX - LEFT)))
+    const m = curves.moments[i], lines = [`event ${count(m)}`]
+    for (const name of ["live", "reserved"]) {
+        lines.push(`${name}: ${sizeText(d[name][m])} (${exact(d[name][m])})`)
+    }
+    let below = 0
+    d.groups.forEach(([name], group) => {
+        const size = curves.table[i][group], foot = curves.y(below)
+        const over = event.offsetY < foot && event.offsetY >= curves.y(below += size)
+        if (over) lines.push(`${name}: ${sizeText(size)}`)
+    })
+    tip(event, lines)
+}
+
+function listen() {
+    const canvas = $("timeline"), at = x => low + (x - LEFT) / curves.wide * (high - low)
+    const whole = () => zoomTo(0, d.last)
+    canvas.onpointerdown = e => {
+        drag = { from: e.offsetX, low, high, move: e.shiftKey }
+        canvas.setPointerCapture(e.pointerId)
+    }
+    canvas.onpointermove = e => {
+        if (!drag) return overTimeline(e)
+        const by = (drag.from - e.offsetX) / curves.wide * (drag.high - drag.low)
+        drag.to = e.offsetX
+        if (drag.move) zoomTo(drag.low + by, drag.high + by)
+        else draw()
+    }
+    canvas.onpointerup = e => {
+        const { from, move } = drag, ends = [at(from), at(e.offsetX)]
+        drag = null
+        if (Math.abs(e.offsetX - from) < 5) go(ends[0])
+        else if (!move) zoomTo(Math.min(...ends), Math.max(...ends))
+    }
+    canvas.onwheel = e => {
+        e.preventDefault()
+        const by = (e.deltaX || (e.shiftKey ? e.deltaY : 0)) / curves.wide * (high - low)
+        if (by) zoomTo(low + by, high + by)
+        else zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e.offsetX))
+    }
+    canvas.ondblclick = whole
+    $("map").onpointermove = overMap
+    canvas.onpointerleave = $("map").onpointerleave = e => tip(e, null)
+    $("slider").oninput = () => go(+$("slider").value)
+    $("device").onchange = () => choose($("device").selectedIndex)
+    const buttons = {
+        "to-peak": ["p", () => go(d.peak)],
+        "to-oom": ["o", () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment)],
+        "zoom-in": ["+", () => zoom(0.5)], "zoom-out": ["-", () => zoom(2)], "reset": ["r", whole],
+    }
+    const step = () => Math.max((high - low) / 100, 1)
+    const keys = {
+        ArrowRight: () => go(moment + 1), ArrowLeft: () => go(moment - 1), Home: () => go(0),
+        End: () => go(d.last), PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
+    }
+    for (const id in buttons) [keys[buttons[id][0]], $(id).onclick] = [buttons[id][1], buttons[id][1]]
+    document.onkeydown = e => {
+        const elsewhere = e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "SELECT"
+        if (elsewhere || !(e.key in keys)) return
+        e.preventDefault()
+        keys[e.key]()
+    }
+    onresize = () => go(moment)
+}
+
+async function begin() {
+    await unpack()
+    for (const { number } of words.devices) put($("device"), "option", `${number}`)
+    $("choice").hidden = words.devices.length < 2
+    $("device").selectedIndex = words.first
+    document.querySelector("main").hidden = false
+    choose(words.first)
+    listen()
+    document.documentElement.dataset.ready = "yes"
+}
+
+begin().catch(problem => {
+    $("sentence").textContent = `The page can't be shown; a newer browser may. (${problem.message})`
+})

@@ -1,0 +1,106 @@
+"""A memory snapshot as one HTML file that needs no network, and as an object of a notebook.
+
+The page draws; what it says is worked out here. All of the file's own words travel inside one
+compressed piece in base64 and are shown as text, so that none of them can be taken for HTML.
+"""
+
+import base64
+import html
+import pickle
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files
+from course_utils.memory.page.data import content, packed
+from course_utils.memory.snapshots.safe_pickle import SnapshotError
+from course_utils.memory.snapshots.snapshot import Snapshot, load, loads
+from course_utils.memory.views.words import size_text
+
+HERE = Path(__file__).parent
+RECORDING = (
+    "Call torch.cuda.memory._record_memory_history() before the work and "
+    "torch.cuda.memory._dump_snapshot(path) after it."
+)
+
+
+class SnapshotPage:
+    """The page of a snapshot: shows itself in a notebook; `save(path)` writes it as one file.
+
+    A notebook stores one line of text for it. `device` is the one that it shows first.
+    """
+
+    def __init__(self, snapshot: Snapshot, device: int | None = None) -> None:
+        require_events(snapshot)
+        self.name = snapshot.name
+        self.words, columns = content(snapshot, device)
+        self.data = packed(self.words, columns)
+
+    @property
+    def html(self) -> str:
+        """The whole page."""
+        fill = {
+            "NAME": html.escape(self.name),
+            "STYLE": _own("page.css"),
+            "SCRIPT": _own("data.js") + _own("page.js"),
+            "DATA": base64.b64encode(self.data).decode(),
+        }
+        return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], _own("page.html"))
+
+    def save(self, path: "str | PathLike[str]") -> Path:
+        """Writes the page, whole or not at all; returns its path. Raises: OSError."""
+        path = Path(path)
+        files.write_whole(path, self.html)
+        return path
+
+    def __repr__(self) -> str:
+        devices = self.words["devices"]
+        first = devices[self.words["first"]]
+        which = f"device {first['number']} of {len(devices)}. " if len(devices) > 1 else ""
+        return f"[snapshot] {self.name}: {which}{first['sentence']}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        from course_utils.memory.page.frame import Frame
+
+        bundle, metadata = Frame(self.html)._repr_mimebundle_(**kwargs) or ({}, {})
+        return {**bundle, "text/plain": repr(self)}, metadata
+
+
+def snapshot_page(
+    snapshot: "str | PathLike[str] | dict[str, Any] | Snapshot", device: int | None = None
+) -> SnapshotPage:
+    """The page of a snapshot: its file, the snapshot read, or what `cuda.memory._snapshot()` gives.
+
+    Nothing in a file is ever run. `device` is the one that the page shows first.
+    Raises: SnapshotError, a ValueError with one sentence, for a file that is no snapshot or has no
+    events; ValueError for a device that isn't there; OSError where there is no file to read.
+    """
+    if isinstance(snapshot, Snapshot):
+        return SnapshotPage(snapshot, device)
+    if isinstance(snapshot, dict):
+        return SnapshotPage(_of_dict(snapshot), device)
+    return SnapshotPage(load(snapshot), device)
+
+
+def _of_dict(content: dict[str, Any]) -> Snapshot:
+    try:
+        data = pickle.dumps(content, protocol=4)
+    except Exception as problem:  # whatever an object says that can't be pickled
+        raise SnapshotError(f"the dict is refused: it isn't plain data ({problem}).") from None
+    return loads(data, "the dict")
+
+
+def require_events(snapshot: Snapshot) -> None:
+    """Raises: SnapshotError where there is nothing to show.
+
+    A device with memory and no events can be shown where another has events.
+    """
+    if not any(len(trace) for trace in snapshot.traces):
+        held = sum(s.total_size for s in snapshot.all_segments)
+        also = f", only {size_text(held)} that are held" if held else ""
+        raise SnapshotError(f"{snapshot.name} has no events{also}: nothing to show. {RECORDING}")
+
+
+def _own(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,189 @@
+"""A snapshot's page in a real browser: from a file, and from one line in a notebook."""
+
+import random
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course_utils.core import files
+from course_utils.memory.page.page import snapshot_page
+from course_utils.memory.snapshots.lives import history
+from course_utils.memory.views.bands import groups
+from course_utils.memory.views.segments_map import MemoryMap
+from course_utils.memory.views.words import size_text
+from tests.pages.conditions.lab import HOST, Lab, needs_browser
+from tests.support import snapshot_pages as made
+from tests.support.snapshots import some_work
+from tests.support.toy_allocator import ToyAllocator
+
+WIDTH, HEIGHT = 1366, 768
+EVIL = "<script>alert('x')</script><b>evil"
+
+
+@pytest.fixture
+def sheet(browser: Any) -> Any:
+    """A page of a laptop's size; `wrong` is what the console and dialogs said."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("dialog", lambda dialog: page.wrong.append(dialog.message))
+    page.on("console", lambda line: page.wrong.append(line.text) if line.type == "error" else None)
+    return page
+
+
+def busy() -> ToyAllocator:
+    """Weights, then steps at random, in one of which a request fails."""
+    toy, choose, live = ToyAllocator(), random.Random(4), []
+    toy.alloc(400 * made.MIB, "main")
+    for step in range(300):
+        size = choose.randrange(1, 12) * made.MIB
+        live.append(toy.alloc(size, "main", "step", choose.choice(("forward", "backward"))))
+        if step % 3:
+            toy.free(live.pop(choose.randrange(len(live))))
+        if step == 250:
+            made.out_of_memory(toy, 900 * made.MIB, 10 * made.MIB)
+    return toy
+
+
+def shown(sheet: Any, content: Any, folder: Path) -> None:
+    """Opens the page of a snapshot and waits until it is drawn."""
+    sheet.goto(snapshot_page(content).save(folder / "page.html").as_uri())
+    sheet.wait_for_selector("html[data-ready]", state="attached", timeout=30_000)
+
+
+def photograph(sheet: Any, name: str) -> None:
+    (files.ROOT / "build").mkdir(exist_ok=True)
+    sheet.screenshot(path=files.ROOT / "build" / f"snapshot_page_{name}.png")
+
+
+@needs_browser
+def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_device(sheet, tmp_path):
+    toy = busy()
+    shown(sheet, made.of_devices(toy, made.healthy(leaked_bytes=3 * made.MIB)), tmp_path)
+    text = sheet.locator("#sentence")
+    events = f"{len(toy.events):,}"
+    assert (
+        f"of {events}" in text.inner_text() and "The largest part, 400.0 MiB" in text.inner_text()
+    )
+    assert sheet.locator("#held-title").inner_text().startswith("Who holds ")
+    assert "main, main.py:10" in sheet.locator("#holders tr").first.inner_text()
+    findings = sheet.locator("#findings")
+    assert "Out of memory at event " in findings.inner_text()
+    assert "900.0 MiB were asked for while" in findings.inner_text()
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= WIDTH
+    photograph(sheet, "peak")
+
+    title = sheet.locator("#event-title")
+    sheet.keyboard.press("Home")
+    assert title.inner_text() == f"Before the first of {events} events"
+    sheet.keyboard.press("ArrowRight")
+    assert title.inner_text().startswith(f"Event 1 of {events}: segment_alloc 400.0 MiB at 0x7f00")
+    assert sheet.locator("#map-title").inner_text().startswith("1 segment, 400.0 MiB: 0 B in use")
+    sheet.keyboard.press("ArrowRight")
+    assert title.inner_text().startswith(f"Event 2 of {events}: alloc 400.0 MiB")
+    assert sheet.locator("#stack").inner_text() == "main, main.py:10"
+    assert title.locator("span").get_attribute("title") == "419,430,400 B"
+    sheet.keyboard.press("o")
+    assert "oom 900.0 MiB, 10.0 MiB left on the device" in title.inner_text()
+
+    row = sheet.locator("#holders tr", has_text="forward, forward.py:12")
+    row.get_by_role("button").click()
+    assert row.locator(".stack").inner_text().split("\n") == [
+        "forward, forward.py:12", "step, step.py:11", "main, main.py:10",
+    ]  # fmt: skip
+    photograph(sheet, "out_of_memory")
+
+    curve = sheet.locator("#timeline")
+    whole = curve.get_attribute("aria-label")
+    assert whole == f"Allocated and reserved bytes, events 0 to {events}"
+    curve.hover(position={"x": 500, "y": 230})
+    assert "main, main.py:10: 400.0 MiB" in sheet.locator("#tip").inner_text()
+    sheet.mouse.wheel(0, -300)
+    near = curve.get_attribute("aria-label")
+    assert near != whole
+    drag(sheet, curve, 300, 600)
+    assert curve.get_attribute("aria-label") not in (whole, near)
+    sheet.get_by_role("button", name="show all").click()
+    assert curve.get_attribute("aria-label") == whole
+    curve.click(position={"x": 300, "y": 100})
+    assert title.inner_text().split(" of ")[0] == f"Event {at(curve, 300, len(toy.events)):,}"
+
+    sheet.get_by_label("device").select_option("1")
+    assert "358.0 MiB were allocated of 360.0 MiB reserved" in text.inner_text()
+    assert "update, update.py:14 holds more after every step" in findings.inner_text()
+    photograph(sheet, "second_device")
+    assert sheet.wrong == []
+
+
+def drag(sheet: Any, place: Any, start: int, end: int) -> None:
+    box = place.bounding_box()
+    sheet.mouse.move(box["x"] + start, box["y"] + 100)
+    sheet.mouse.down()
+    sheet.mouse.move(box["x"] + end, box["y"] + 120, steps=3)
+    sheet.mouse.up()
+
+
+def at(curve: Any, x: int, events: int) -> int:
+    """The event under a place of the whole curve: 58 pixels of axis, 8 of margin."""
+    return round((x - 58) / (int(curve.bounding_box()["width"]) - 58 - 8) * events)
+
+
+@needs_browser
+def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
+    toy = made.healthy(2)
+    evil = [{"name": EVIL, "filename": f"/{EVIL}.py", "line": 1}]
+    toy.events = [{**event, "frames": evil} for event in toy.events]
+    shown(sheet, toy.dump(tmp_path / f"{EVIL.replace('/', '')}.pickle"), tmp_path)
+    assert EVIL in sheet.locator("#sentence").inner_text()
+    assert EVIL in sheet.locator("#legend").inner_text()
+    assert "<b>evil" in sheet.locator("h1").inner_text()
+    assert sheet.locator("b").count() == 0 and sheet.wrong == []
+
+
+@needs_browser
+@pytest.mark.parametrize("expandable", [False, True])
+@pytest.mark.parametrize("last", [None, 150])
+def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, last):
+    snapshot = made.read(some_work(expandable), last)
+    of = history(snapshot)
+    shown(sheet, snapshot, tmp_path)
+    assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
+    assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
+    names, layout = [name for name, _ in groups(of)], MemoryMap(of)
+    for moment in (0, of.peak // 2, of.peak, of.moments - 1):
+        held = dict.fromkeys(names, 0)
+        for site, size in of.bytes_of_sites(moment).items():
+            held[site] += size
+        banded = sheet.evaluate("m => Array.from(stacked(Int32Array.of(0, m))[1])", moment)
+        assert dict(zip(names, banded, strict=True)) == held
+        sheet.evaluate("m => go(m)", moment)
+        title = sheet.locator("#map-title").inner_text()
+        reserved, live = size_text(int(of.reserved[moment])), size_text(int(of.live[moment]))
+        assert f"{reserved}: {live} in use" in title
+        assert f"largest free block {size_text(layout.at(moment).largest_free)})" in title
+        assert sheet.locator("#held-title").inner_text().startswith(f"Who holds {live} after")
+        rows = [row.split("\t") for row in sheet.locator("#holders tr").all_inner_texts()]
+        kept = [[site, size_text(size)] for site, size in of.bytes_of_sites(moment).items()]
+        assert sorted(row[:2] for row in rows) == sorted(kept)
+    assert sheet.wrong == []
+
+
+@needs_browser
+def test_one_line_in_a_notebook_shows_the_page_and_stores_a_line(lab: Lab):
+    made.healthy().dump(lab.folder / "toy.pickle")
+    code = "from course_utils import memory\nmemory.snapshot_page('toy.pickle')"
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = new_notebook(cells=[new_code_cell(code, id="page")], metadata=metadata)
+    nbformat.write(notebook, lab.folder / "page.ipynb")
+    lab.open("page.ipynb")
+    lab.run_all()
+    frame = lab.show("page").frame_locator("iframe")
+    frame.get_by_text("At the peak, after event 14 of 116").first.wait_for(timeout=20_000)
+    frame.get_by_text("Who holds 340.0 MiB").first.wait_for(timeout=20_000)
+    stored = lab.outputs("page")
+    assert "[snapshot] toy.pickle: At the peak" in stored and len(stored) < 2000
+    assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
