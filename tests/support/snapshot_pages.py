@@ -30,13 +30,13 @@ def healthy(steps: int = 6, leaked_bytes: int = 0) -> ToyAllocator:
     return toy
 
 
-def full_of_holes() -> ToyAllocator:
+def full_of_holes(segments: int = 8) -> ToyAllocator:
     """Segments of 30 MiB that requests of 16 leave half free, too little for the next of 20."""
     toy = ToyAllocator()
-    for address in [toy.alloc(30 * MIB, "main", "forward") for _ in range(8)]:
+    for address in [toy.alloc(30 * MIB, "main", "forward") for _ in range(segments)]:
         toy.free(address)
     for size in (16, 20):
-        for _ in range(8):
+        for _ in range(segments):
             toy.alloc(size * MIB, "main", "step")
     for address in list(toy.blocks)[-4:]:
         toy.free(address)

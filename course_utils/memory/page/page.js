@@ -301,8 +301,8 @@ function overMap(event) {
 function overTimeline(event) {
     const i = Math.max(0, Math.min(curves.wide - 1, Math.floor(event.offsetX - LEFT)))
     const m = curves.moments[i], lines = [`event ${count(m)}`]
-    for (const name of ["live", "reserved"]) {
-        lines.push(`${name}: ${sizeText(d[name][m])} (${exact(d[name][m])})`)
+    for (const [name, by] of [["allocated", d.live], ["reserved", d.reserved]]) {
+        lines.push(`${name}: ${sizeText(by[m])} (${exact(by[m])})`)
     }
     let below = 0
     d.groups.forEach(([name], group) => {

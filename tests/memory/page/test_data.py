@@ -37,6 +37,7 @@ def agrees(snapshot, place=0):
     assert (added(born, gone, column("rangeSize"), last) == of.reserved).all()
     assert (addresses == of.allocations.address).all()
     assert (stacks == of.stacks).all()
+    assert (column("slack") == of.block_sizes - of.allocations.size).all()
     assert device["peak"] == of.peak
     sites = [device["sites"][site] for site in column("site")]
     at_peak = (event <= of.peak) & (death > of.peak)

@@ -84,6 +84,13 @@ def test_holes_at_the_peak_are_fragmentation_with_the_free_share_and_the_largest
     assert one.title.startswith("28% ") and "expandable" in one.advice
 
 
+def test_holes_of_a_sixth_are_no_fragmentation_yet():
+    toy = made.full_of_holes(16)
+    for _ in range(12):
+        toy.alloc(14 * MIB, "main", "step")
+    assert "fragmentation" not in found(toy)
+
+
 def test_expandable_segments_are_not_advised_where_they_are_on():
     content = made.full_of_holes().snapshot()
     content["allocator_settings"] = {"expandable_segments": True}
@@ -122,6 +129,10 @@ def test_a_cache_emptied_once_at_the_end_is_no_churn():
     toy = made.healthy()
     toy.empty_cache()
     assert found(toy) == {}
+
+
+def test_a_few_pieces_asked_for_again_are_no_churn():
+    assert "churn" not in found(made.emptied_each_step(ToyAllocator(), 2))
 
 
 def test_requests_right_after_memory_is_given_back_are_counted_as_retries():

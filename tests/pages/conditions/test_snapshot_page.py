@@ -36,7 +36,7 @@ def sheet(browser: Any) -> Any:
 
 
 def busy() -> ToyAllocator:
-    """Weights, then steps at random, in one of which a request fails."""
+    """Weights, then steps at random, in two of which a request fails."""
     toy, choose, live = ToyAllocator(), random.Random(4), []
     toy.alloc(400 * made.MIB, "main")
     for step in range(300):
@@ -44,7 +44,7 @@ def busy() -> ToyAllocator:
         live.append(toy.alloc(size, "main", "step", choose.choice(("forward", "backward"))))
         if step % 3:
             toy.free(live.pop(choose.randrange(len(live))))
-        if step == 250:
+        if step in (150, 250):
             made.out_of_memory(toy, 900 * made.MIB, 10 * made.MIB)
     return toy
 
@@ -88,6 +88,9 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     assert sheet.locator("#stack").inner_text() == "main, main.py:10"
     assert title.locator("span").get_attribute("title") == "419,430,400 B"
     sheet.keyboard.press("o")
+    first = sheet.evaluate("moment")
+    sheet.get_by_role("button", name="next out of memory").click()
+    assert sheet.evaluate("moment") > first
     assert "oom 900.0 MiB, 10.0 MiB left on the device" in title.inner_text()
 
     row = sheet.locator("#holders tr", has_text="forward, forward.py:12")
@@ -163,7 +166,9 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
         sheet.evaluate("m => go(m)", moment)
         title = sheet.locator("#map-title").inner_text()
         reserved, live = size_text(int(of.reserved[moment])), size_text(int(of.live[moment]))
-        assert f"{reserved}: {live} in use" in title
+        here = of.allocations.at(moment)
+        slack = size_text(int((of.block_sizes - of.allocations.size)[here].sum()))
+        assert f"{reserved}: {live} in use, {slack} slack" in title
         assert f"largest free block {size_text(layout.at(moment).largest_free)})" in title
         assert sheet.locator("#held-title").inner_text().startswith(f"Who holds {live} after")
         rows = [row.split("\t") for row in sheet.locator("#holders tr").all_inner_texts()]
