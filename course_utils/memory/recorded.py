@@ -33,7 +33,8 @@ def recorded_trace(snapshot: Snapshot, device: int | None = None) -> RecordedTra
     segments, start = snapshot.segments(device), rewind(snapshot, device)
     events = _with_pools(segments, snapshot.trace(device).events())
     settings = Settings.of_snapshot(snapshot.settings)
-    if any(s.is_expandable for s in segments) or any(e.action == "segment_map" for e in events):
+    held = any(s.is_expandable for s in (*segments, *start.segments))
+    if held or any(e.action in ("segment_map", "segment_unmap") for e in events):
         settings = replace(settings, expandable_segments=True)
     return RecordedTrace(events, start, settings, snapshot.name)
 
@@ -78,6 +79,8 @@ def is_repeated(snapshot: Snapshot) -> bool:
     trace = recorded_trace(snapshot)
     if trace.start.partial:
         raise ValueError(f"{trace.title}: record from an empty allocator. {trace.start}")
+    if trace.start.contradictions:
+        return False
     driver = _RecordedDriver()
     allocator = allocator_for(trace.settings, driver)
     blocks: dict[int, Block] = {}

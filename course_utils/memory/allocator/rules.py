@@ -68,6 +68,10 @@ class Block:
         self.after: Block | None = None
         self.place: Any = None  # the address range of an expandable segment
 
+    def __lt__(self, other: "Block") -> bool:
+        """Blocks of one size at one address, as a wrong trace has them, are in any order."""
+        return False
+
     def is_whole(self) -> bool:
         """Whether it is all of its segment."""
         return self.before is None and self.after is None

@@ -41,7 +41,7 @@ class Settings:
 
         def only_in_text(name: str) -> int:
             told = re.search(rf"{name}\s*:\s*(\d{{1,9}})", text)
-            return int(told[1]) * MiB if told else LARGE_SEGMENT
+            return max(int(told[1]) * MiB, LARGE_SEGMENT) if told else LARGE_SEGMENT
 
         return cls(
             max_split_size=number(recorded.get("max_split_size"), math.inf),

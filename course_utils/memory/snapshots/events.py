@@ -1,7 +1,9 @@
 """The events of a trace: a list of dicts in the file, columns of numbers here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ ACTIONS = (
 )  # fmt: skip
 CODE = {name: code for code, name in enumerate(ACTIONS)}
 CHUNK = 2**14
+MOST_BYTES = 2**43  # 8 TiB, over ten times what the largest GPUs have
+NOTHING_TAKEN = ("oom", "user_defined", "other")  # whose sizes may be anything
 Array = np.ndarray
 
 
@@ -111,40 +115,61 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
     """The events of a device as columns. Raises: whatever a wrong field raises."""
     n = len(raw)
 
-    def column(values: Any, kind: type = np.int64) -> Array:
+    def column(values: Iterable[Any], kind: type = np.int64) -> Array:
         return np.fromiter(values, kind, n)
+
+    def of_each(name: str, otherwise: Any = None) -> Iterator[Any]:
+        return map(methodcaller("get", name, otherwise), raw)
 
     categories: dict[str, int] = {"": 0}
     pools: dict[tuple[int, int], int] = {(0, 0): 0}
     trace = Trace(
         device,
-        column((CODE.get(e["action"], CODE["other"]) for e in raw), np.uint8),
+        column(map(CODE.get, map(itemgetter("action"), raw), repeat(CODE["other"])), np.uint8),
         column(e["addr"] if "addr" in e else e["device_free"] for e in raw),
-        column(e["size"] for e in raw),
-        column(e["stream"] for e in raw),
-        column(e.get("time_us", 0) for e in raw),
-        column((stacks.intern(e.get("frames")) for e in raw), np.int32),
-        column((_category(e, categories) for e in raw), np.int32),
-        column((pools.setdefault(pool_of(e, "pool_id"), len(pools)) for e in raw), np.int32),
+        column(map(itemgetter("size"), raw)),
+        column(map(itemgetter("stream"), raw)),
+        column(of_each("time_us", 0)),
+        column(map(stacks.intern, of_each("frames")), np.int32),
+        column(_numbered(of_each("category"), categories, text_of), np.int32),
+        column(_numbered(of_each("pool_id"), pools, pool_of), np.int32),
         tuple(categories), tuple(pools), stacks,
     )  # fmt: skip
     if (trace.addr < 0).any() or (trace.size < 0).any():
         raise SnapshotError("it has events of negative size or address.")
+    taken = np.where(np.isin(trace.action, [CODE[name] for name in NOTHING_TAKEN]), 0, trace.size)
+    can_be(int(taken.max(initial=0)))
     return trace
 
 
-def _category(event: dict[str, Any], known: dict[str, int]) -> int:
-    if "category" not in event:
-        return 0
-    return known.setdefault(text_of(event["category"]), len(known))
+def _numbered(values: Iterable[Any], known: dict[Any, int], clean: Any) -> Iterator[int]:
+    """For each value its number among those `known`, to which new ones are added, cleaned.
+
+    A field that isn't there is None, and its number 0.
+    """
+    seen: dict[Any, int] = {None: 0}
+    for value in values:
+        number = seen.get(value) if isinstance(value, str | tuple | None) else None
+        if number is None:
+            number = known.setdefault(clean(value), len(known))
+            if isinstance(value, str | tuple):
+                seen[value] = number
+        yield number
 
 
-def pool_of(raw: dict[str, Any], field_name: str) -> tuple[int, int]:
+def pool_of(raw: Any) -> tuple[int, int]:
     """The memory pool's two numbers; (0, 0), the common one, where the file has none."""
-    if field_name not in raw:
-        return 0, 0
-    first, second = raw[field_name]
+    first, second = (0, 0) if raw is None else raw
     return int(first), int(second)
+
+
+def can_be(size: int) -> int:
+    """The size of a block or segment, in bytes. Raises: SnapshotError where no GPU has as many."""
+    if size > MOST_BYTES:
+        raise SnapshotError(
+            f"it speaks of {size / 2**40:,.0f} TiB in one piece, and no GPU has that: dump it anew."
+        )
+    return size
 
 
 def size_of(raw: Any) -> int:

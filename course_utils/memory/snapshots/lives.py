@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from course_utils.memory.allocator.rules import SMALLEST_BLOCK
-from course_utils.memory.snapshots.events import Trace
+from course_utils.memory.snapshots.addresses import Addresses
+from course_utils.memory.snapshots.events import ACTIONS, Trace
 from course_utils.memory.snapshots.rewind import Start, rewind
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import who
 
-PAGE = 2 * 2**20
-MOST_PAGES = 2**24  # 32 TiB
+MOST_SUM = 2.0**62  # bytes, of all that a trace ever began; more doesn't fit in the columns
 BEFORE = "before the trace"
 Array = np.ndarray
 
@@ -55,8 +55,9 @@ class History:
     """A device's memory through time.
 
     `allocations` have requested bytes; `ranges` are what the driver gave: segments and, from place
-    `first_page` on, pages of 2 MiB of expandable segments. `live` and `reserved` are their bytes
-    at each moment. `sites` says for each allocation which of `site_names` asked for it.
+    `first_page` on, mapped pages of expandable segments, those that came and went together as one.
+    `live` and `reserved` are their bytes at each moment. `sites` says for each allocation which of
+    `site_names` asked for it.
     """
 
     name: str
@@ -128,6 +129,10 @@ def history(snapshot: Snapshot, device: int | None = None) -> History:
     sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])
     segments, pages = _ranges(trace, start)
     ranges = _joined(segments, pages)
+    if max(each.size.sum(dtype=float) for each in (allocations, ranges)) > MOST_SUM:
+        raise ValueError(
+            f"{snapshot.name} hands out more bytes than can be: it isn't a real trace."
+        )
     return History(
         snapshot.name, trace, start, allocations, ranges, len(segments), sites, names, by_category
     )
@@ -166,27 +171,58 @@ def _ranges(trace: Trace, start: Start) -> tuple[Lives, Lives]:
     """Whole segments, and the pages of expandable ones, which come and go by themselves."""
     whole = [(s.address, s.total_size) for s in start.segments if not s.is_expandable]
     segments = _lives(trace, ("segment_alloc",), ("segment_free",), whole)
-    maps, unmaps = trace.where("segment_map"), trace.where("segment_unmap")
-    mapped = [s for s in start.segments if s.is_expandable]
-    begins = np.concatenate([np.full(len(mapped), -1), maps])
-    address = np.concatenate([[s.address for s in mapped], trace.addr[maps]]).astype(np.int64)
-    size = np.concatenate([[s.total_size for s in mapped], trace.size[maps]]).astype(np.int64)
-    pages, events = _pages(address, size, begins)
-    gone, gone_at = _pages(trace.addr[unmaps], trace.size[unmaps], unmaps)
-    return segments, _paired(pages, np.full(len(pages), PAGE), events, gone, gone_at, len(trace))
+    pages = _Pages()
+    for s in start.segments:
+        if s.is_expandable:
+            pages.unmap(s.address, s.end, -1)  # nothing, but in a file whose segments overlap
+            pages.map(s.address, s.end, -1)
+    places = trace.where("segment_map", "segment_unmap")
+    rows = zip(
+        places.tolist(), trace.addr[places].tolist(), trace.size[places].tolist(), strict=True
+    )
+    for place, address, size in rows:
+        pages.unmap(address, address + size, place)
+        if ACTIONS[trace.action[place]] == "segment_map":
+            pages.map(address, address + size, place)
+    return segments, pages.lives(len(trace))
+
+
+class _Pages:
+    """What is mapped, in pieces: each as large as the pages that came and went together."""
+
+    def __init__(self) -> None:
+        self.mapped: dict[int, tuple[int, int]] = {}  # by where it begins: its end, its event
+        self.starts = Addresses()
+        self.gone: list[tuple[int, int, int, int]] = []
+
+    def map(self, address: int, end: int, event: int) -> None:
+        """Adds a piece, where nothing is mapped."""
+        if end > address:
+            self.mapped[address] = end, event
+            self.starts.add(address)
+
+    def unmap(self, address: int, end: int, event: int) -> None:
+        """Ends what is mapped in a range; what lies outside of it goes on."""
+        last = self.starts.up_to(end - 1)
+        while last is not None and self.mapped[last][0] > address:
+            stop, begun = self.mapped.pop(last)
+            self.starts.remove(last)
+            low, high = max(last, address), min(stop, end)
+            self.gone.append((low, high - low, begun, event))
+            self.map(last, low, begun)
+            self.map(high, stop, begun)
+            last = self.starts.up_to(low - 1) if low > address else None
+
+    def lives(self, events: int) -> Lives:
+        rest = [(at, end - at, event, events) for at, (end, event) in self.mapped.items()]
+        rows = np.array([*self.gone, *rest], np.int64).reshape(-1, 4)
+        address, size, event, death = rows[np.argsort(rows[:, 2], kind="stable")].T
+        return Lives(address, size, event + 1, death + 1, event)
 
 
 def _joined(a: Lives, b: Lives) -> Lives:
     columns = ("address", "size", "birth", "death", "event")
     return Lives(*(np.concatenate([getattr(a, c), getattr(b, c)]) for c in columns))
-
-
-def _pages(address: Array, size: Array, event: Array) -> tuple[Array, Array]:
-    count = size // PAGE
-    if count.sum(dtype=float) > MOST_PAGES:
-        raise ValueError("The trace maps more pages than any machine has: it can't be real.")
-    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(address, count) + PAGE * offset, np.repeat(event, count)
 
 
 def _sites(

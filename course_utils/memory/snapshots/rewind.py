@@ -4,11 +4,14 @@ A trace is a ring buffer: of a long run only the last events are in the file, an
 allocated before them can be known only by undoing them, last first.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from course_utils.memory.allocator import expandable, rules
 from course_utils.memory.allocator.settings import Settings
+from course_utils.memory.snapshots.addresses import Addresses
 from course_utils.memory.snapshots.events import CODE, Trace
 from course_utils.memory.snapshots.snapshot import Block, Segment, Snapshot
 
@@ -93,7 +96,7 @@ class _Blocks:
         live = [b for s in segments for b in s.blocks if b.live]
         self.live: dict[int, Block | int] = {b.address: b for b in live}
         self.pending = {b.address for b in live if b.state != "active_allocated"}
-        self.order = sorted(self.live)
+        self.order = Addresses(self.live)
         self.sizes: dict[int, int] = {}
 
     def undo_alloc(self, address: int, _size: int, _place: int) -> bool:
@@ -101,10 +104,10 @@ class _Blocks:
             return False
         self.pending.discard(address)
         self.sizes.pop(address, None)
-        at = bisect_left(self.order, address)
-        del self.order[at]
-        if at:
-            self._learn_size(self.order[at - 1], address)
+        self.order.remove(address)
+        before = self.order.up_to(address)
+        if before is not None:
+            self._learn_size(before, address)
         return True
 
     def _learn_size(self, before: int, address: int) -> None:
@@ -119,7 +122,7 @@ class _Blocks:
             return False
         self.live[address] = size
         self.pending.add(address)
-        insort(self.order, address)
+        self.order.add(address)
         return True
 
     def undo_free_requested(self, address: int, _size: int, _place: int) -> bool:
@@ -132,12 +135,12 @@ class _Blocks:
 
     def within(self) -> tuple[tuple[Segment, ...], int]:
         """All ranges with their blocks, and how many live blocks lie outside every range."""
-        result, placed = [], 0
-        for whole in self.ranges.all():
-            first, last = bisect_left(self.order, whole.address), bisect_left(self.order, whole.end)
+        order, result, placed = list(self.order), [], 0
+        for whole, end in self.ranges.all():
+            first, last = bisect_left(order, whole.address), bisect_left(order, end)
             placed += last - first
-            result.append(self._filled(whole, self.order[first:last]))
-        return tuple(result), len(self.order) - placed
+            result.append(self._filled(whole, order[first:last]))
+        return tuple(result), len(order) - placed
 
     def _filled(self, whole: Segment, live: list[int]) -> Segment:
         """The segment with its live blocks, and a free block in each gap between them."""
@@ -173,15 +176,18 @@ class _Ranges:
     def __init__(self, trace: Trace, segments: list[Segment]) -> None:
         self.trace = trace
         self.ranges = {s.address: s for s in segments}
-        self.starts = sorted(self.ranges)
+        self.starts = Addresses(self.ranges)
 
-    def all(self) -> list[Segment]:
-        return [self.ranges[start] for start in self.starts]
+    def all(self) -> Iterator[tuple[Segment, int]]:
+        """Each range, and where its blocks end: before the next, whatever a wrong file says."""
+        found = [self.ranges[start] for start in self.starts]
+        for whole, after in zip_longest(found, found[1:]):
+            yield whole, min(whole.end, after.address) if after else whole.end
 
     def at(self, address: int) -> Segment | None:
         """The range in which an address lies."""
-        place = bisect_right(self.starts, address) - 1
-        whole = self.ranges[self.starts[place]] if place >= 0 else None
+        start = self.starts.up_to(address)
+        whole = self.ranges[start] if start is not None else None
         return whole if whole and address < whole.end else None
 
     def undo_alloc(self, address: int, size: int, _place: int) -> bool:
@@ -215,28 +221,28 @@ class _Ranges:
 
     def _neighbours(self, new: Segment) -> list[Segment]:
         """The expandable ranges of the same stream that end or begin where this one does."""
-        place = bisect_left(self.starts, new.address)
-        near = [self.ranges[start] for start in self.starts[max(place - 1, 0) : place + 1]]
+        starts = self.starts.up_to(new.address), self.starts.after(new.address)
+        near = [self.ranges[start] for start in starts if start is not None]
         mine = [r for r in near if r.is_expandable and r.stream == new.stream]
         return [r for r in mine if r.end == new.address or new.end == r.address]
 
     def _new(self, place: int, kind: str, is_expandable: bool) -> Segment:
-        e = self.trace.event(place)
-        device = self.trace.device
-        return Segment(device, e.addr, e.size, e.stream, kind, e.pool, is_expandable, ())
+        of, pool = self.trace, self.trace.pools[self.trace.pool[place]]
+        address, size, stream = (int(c[place]) for c in (of.addr, of.size, of.stream))
+        return Segment(of.device, address, size, stream, kind, pool, is_expandable, ())
 
     def _add(self, new: Segment) -> bool:
         if not self._is_clear(new):
             return False
         self.ranges[new.address] = new
-        insort(self.starts, new.address)
+        self.starts.add(new.address)
         return True
 
     def _is_clear(self, new: Segment) -> bool:
-        place = bisect_left(self.starts, new.end)
-        return not place or self.ranges[self.starts[place - 1]].end <= new.address
+        start = self.starts.up_to(max(new.end - 1, new.address))
+        return start is None or (start < new.address and self.ranges[start].end <= new.address)
 
     def _remove(self, old: Segment) -> bool:
         del self.ranges[old.address]
-        del self.starts[bisect_left(self.starts, old.address)]
+        self.starts.remove(old.address)
         return True

@@ -9,6 +9,10 @@ consists of nothing else reaches `pickle`. Both take time and memory in proporti
 The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
 is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
 trace, with its list of frames, is one, so that one match runs over thousands of them.
+
+torch writes a call stack as a list of its own for each event, up to 400 bytes of references to the
+same few frames. So a list of references that was there before, byte for byte, becomes one short
+instruction that asks for the first: what is read is equal, in less time and memory.
 Source of the instructions: Python's `pickletools`.
 """
 
@@ -43,7 +47,10 @@ _GET = _either(rb"h.", rb"j.{4}")
 _TEXT = _counted(rb"\x8c", 255) + _MEMO
 _INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
 _TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
-_LEAF = _either(_GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)")
+_AGAIN = rb"J.{4}Q\x94"  # the list of this number; a file's own Q is refused before there are any
+_LEAF = _either(
+    _AGAIN, _GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)"
+)
 _KEY = _either(_GET, _TEXT)
 
 
@@ -52,14 +59,26 @@ def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
     return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
 
 
-_LIST = _container(rb"\]", _LEAF, b"a", b"e")
-_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
+_NUMBER = _either(rb"J....", rb"\x8a(?>\x06......|\x07.......)", rb"M..")
+_PAIR = rb"K.K.\x86\x94"
+_USUAL = rb"h." + _either(
+    _either(rb"h.", rb"J....(?:Q\x94)?+", _NUMBER, _PAIR, rb"K.", rb"[N\x88\x89]") + b"(?=[hu])",
+    rb"\]\x94(?=u|h.[^a])",
+)  # fmt: skip
+_LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
+_DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
 
 SINGLE = re.compile(_FLAT, re.DOTALL)
 PUSHES = re.compile(b"(?:" + _FLAT + b")*+", re.DOTALL)
 PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
 LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
+_REFERENCES = rb"\]\x94(\((?:" + _either(b"h." * 8, b"j...." * 8, b"h.", b"j....") + rb"){2,}+e)"
+_OTHERS = _either(
+    rb"h." + _either(rb"h.", _NUMBER, _PAIR, rb"K."), rb"[hK].", _NUMBER,
+    rb"[(eu\x94})N\x85-\x89as]", rb"\](?!\x94\([hj])", _GET, _INT, _TEXT, rb"G.{8}",
+)  # fmt: skip
+REFERENCES = re.compile(b"(?:" + _OTHERS + b")*+(?:" + _REFERENCES + rb"(?!\())?+", re.DOTALL)
 TOKEN = re.compile(
     rb"(?P<open>[\]}]\x94?+\()|(?P<close>[eu]\(?+)|(?P<append>a)"
     rb"|(?P<text>X(?P<long>.{4})|\x8d(?P<longer>.{8}))"
@@ -73,12 +92,24 @@ class SnapshotError(ValueError):
 
 
 class _Refusing(pickle.Unpickler):
-    """A second lock: the check before lets nothing through that would ask for these."""
+    """A second lock: the check before lets nothing through that would ask for these.
+
+    What `_with_lists_once` asks for, lists of references that were kept, is all there is.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.kept: list[list[Any]] = []
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise SnapshotError(f"it asks for {module}.{name}, and plain data asks for nothing.")
 
-    def persistent_load(self, pid: Any) -> NoReturn:
+    def persistent_load(self, pid: Any) -> list[Any]:
+        if type(pid) is list:
+            self.kept.append(pid)
+            return pid
+        if type(pid) is int and 0 <= pid < len(self.kept):
+            return self.kept[pid]
         raise SnapshotError("it asks for an object kept elsewhere.")
 
 
@@ -94,7 +125,7 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
             f"it has {len(data):,} bytes, over the limit of {largest_bytes:,}; where you trust it "
             f"and have the memory, pass a larger `largest_bytes`."
         )
-    body = _without_frames(data)
+    body = _with_lists_once(_without_frames(data))
     _check(body)
     program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
     was_on = gc.isenabled()
@@ -133,6 +164,34 @@ def _without_frames(data: bytes) -> bytes:
             raise SnapshotError("it is cut off: a part claims more bytes than there are.")
         at = end
     return b"".join(parts)
+
+
+def _with_lists_once(body: bytes) -> bytes:
+    """The same program, with each list of references written out once.
+
+    Every instruction is passed over on the way. Raises: SnapshotError for one of other data.
+    """
+    numbers: dict[bytes, int] = {}
+    parts, copied, at, end = bytearray(), 0, 0, len(body) - 1
+    while at < end:
+        found: Any = REFERENCES.match(body, at)
+        at = found.end()
+        if found[1]:
+            number = numbers.get(found[1])
+            if number is None:
+                numbers[found[1]] = len(numbers)
+                parts += body[copied:at] + b"Q"
+            else:
+                parts += body[copied : found.start(1) - 2]
+                parts += b"J" + number.to_bytes(4, "little") + b"Q\x94"
+            copied = at
+        elif body[at : at + 1] == b"]":
+            at += 1
+        elif text := LONG_TEXT.match(body, at):
+            at = text.end() + int.from_bytes(text[1] or text[2], "little")
+        elif at < end:
+            _refuse(body, at)
+    return bytes(parts + body[copied:])
 
 
 def _check(body: bytes) -> None:

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_utils.memory.snapshots import safe_pickle
-from course_utils.memory.snapshots.events import Trace, Walked, pool_of, size_of, trace_of
+from course_utils.memory.snapshots.events import (
+    Trace,
+    Walked,
+    can_be,
+    pool_of,
+    size_of,
+    trace_of,
+)
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.stacks import Stacks, text_of
 
@@ -152,13 +159,14 @@ def _segment(raw: dict[str, Any], stacks: Stacks, walked: Walked) -> Segment:
     start = at = size_of(raw["address"])
     blocks = []
     for b in walked.list(raw["blocks"]):
-        state, size = text_of(b["state"]), size_of(b["size"])
+        state, size = text_of(b["state"]), can_be(size_of(b["size"]))
         asked = 0 if state == "inactive" else size_of(b.get("requested_size", size))
         stack = stacks.intern(b.get("frames"))
         blocks.append(Block(size_of(b.get("address", at)), size, asked, state, stack))
         at = blocks[-1].address + size
+    total = can_be(size_of(raw["total_size"]))
     return Segment(
-        size_of(raw.get("device", 0)), start, size_of(raw["total_size"]), int(raw["stream"]),
-        "small" if raw["segment_type"] == "small" else "large", pool_of(raw, "segment_pool_id"),
+        size_of(raw.get("device", 0)), start, total, int(raw["stream"]),
+        "small" if raw["segment_type"] == "small" else "large", pool_of(raw.get("segment_pool_id")),
         bool(raw.get("is_expandable")), tuple(blocks), stacks.intern(raw.get("frames")),
     )  # fmt: skip

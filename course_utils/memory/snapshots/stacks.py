@@ -45,6 +45,7 @@ class Stacks:
         self._number_of_stack: dict[tuple[int, ...], int] = {(): 0}
         self._seen_frames: dict[int, int] = {}
         self._seen_lists: dict[int, int] = {}
+        self._seen_frame_lists: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self._stacks)
@@ -59,16 +60,20 @@ class Stacks:
             return known
         if frames is not None and not isinstance(frames, list):
             raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
-        stack = tuple(self._frame(frame) for frame in frames or ())
-        number = self._number_of_stack.setdefault(stack, len(self._stacks))
-        if number == len(self._stacks):
-            self._stacks.append(stack)
+        same = tuple(map(id, frames or ()))
+        number = self._seen_frame_lists.get(same)
+        if number is None:
+            stack = tuple(self._frame(frame) for frame in frames or ())
+            number = self._number_of_stack.setdefault(stack, len(self._stacks))
+            if number == len(self._stacks):
+                self._stacks.append(stack)
+            self._seen_frame_lists[same] = number
         self._seen_lists[id(frames)] = number
         return number
 
     def forget_sources(self) -> None:
         """Lets go of the file's own objects once everything is read."""
-        self._seen_frames, self._seen_lists = {}, {}
+        self._seen_frames, self._seen_lists, self._seen_frame_lists = {}, {}, {}
 
     def _frame(self, raw: Any) -> int:
         known = self._seen_frames.get(id(raw))

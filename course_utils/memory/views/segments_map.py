@@ -65,18 +65,25 @@ class MemoryMap:
         run = np.clip(np.searchsorted(self.starts, address, side="right") - 1, 0, None)
         return self.before[run] + address - self.starts[run]
 
+    def has(self, address: Array) -> Array:
+        """Which addresses the driver ever gave."""
+        run = np.searchsorted(self.starts, address, side="right") - 1
+        found = run >= 0
+        found[found] = address[found] < (self.starts + self.lengths)[run[found]]
+        return found
+
     def at(self, moment: int) -> Cells:
         """The map at a moment. Raises: ValueError where there is no such moment."""
         if not 0 <= moment < self.history.moments:
             raise ValueError(f"The moments run from 0 to {self.history.moments - 1}.")
         start, size, begins = self._ranges(moment)
-        low, high = self._blocks(moment)
+        ends = (start + size)[np.append(begins[1:], True)[: len(start)]]
+        low, high = self._blocks(moment, start[begins], ends)
         used = _covered(start + size, low, high) - _covered(start, low, high)
         empty = used < 1
         reserved, active = self._cover(start, start + size), self._cover(low, high)
         whole = self._cover(start[empty], (start + size)[empty])
         free = np.maximum(reserved - active - whole, 0)
-        ends = (start + size)[np.append(begins[1:], True)[: len(start)]]
         largest = _largest_gap(start[begins], ends, low, high)
         return Cells(moment, np.vstack([active, free, whole]), start[begins], largest)
 
@@ -88,6 +95,7 @@ class MemoryMap:
             (self.history.allocations, self.history.block_sizes),
         ):
             alive = lives.at(moment)
+            alive = alive[self.has(lives.address[alive])]
             low = self.place(lives.address[alive])
             inside = np.flatnonzero((low <= place) & (place < low + size[alive]))
             found.append(int(alive[inside[0]]) if len(inside) else -1)
@@ -103,16 +111,25 @@ class MemoryMap:
             lives.size[alive],
             alive >= self.history.first_page,
         )
+        size = np.minimum(size, np.append(np.diff(start), size[-1:]))  # none reaches into the next
         goes_on = page[1:] & page[:-1] & (start[1:] == (start + size)[:-1])
         return self.place(start), size, np.append(True, ~goes_on)[: len(start)]
 
-    def _blocks(self, moment: int) -> tuple[Array, Array]:
-        """Where the live blocks begin and end; none reaches into the next."""
+    def _blocks(self, moment: int, starts: Array, ends: Array) -> tuple[Array, Array]:
+        """Where the live blocks begin and end: within a segment, none reaching into the next.
+
+        A trace that contradicts itself has others too; they are left out.
+        """
         alive = self.history.allocations.at(moment)
+        alive = alive[self.has(self.history.allocations.address[alive])]
         low = self.place(self.history.allocations.address[alive])
         order = np.argsort(low)
         low, high = low[order], (low + self.history.block_sizes[alive])[order]
-        return low, np.minimum(high, np.append(low[1:], self.total))
+        segment = np.searchsorted(starts, low, side="right") - 1
+        inside = segment >= 0
+        inside[inside] = low[inside] < ends[segment[inside]]
+        low, high, segment = low[inside], high[inside], segment[inside]
+        return low, np.minimum(high, np.minimum(np.append(low[1:], self.total), ends[segment]))
 
     def _cover(self, low: Array, high: Array) -> Array:
         """How many bytes of each cell lie in these spans."""
@@ -217,8 +234,8 @@ class SegmentsMap(MemoryView):
             self.picked = ["the driver has these addresses back, or never gave them yet"]
             return
         lives = self.history.ranges
-        kind = "page" if segment >= self.history.first_page else "segment"
-        where = f"in a {kind} of {size_text(int(lives.size[segment]))}"
+        kind = "pages" if segment >= self.history.first_page else "a segment"
+        where = f"in {kind} of {size_text(int(lives.size[segment]))}"
         where += f" at {int(lives.address[segment]):#x}"
         lines = allocation_lines(self.history, block) if block >= 0 else ["free"]
         self.picked = [*lines[:1], where, *lines[1:]]

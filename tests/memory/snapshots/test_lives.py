@@ -7,7 +7,7 @@ from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.views.words import allocation_rows
 from tests.support.memory_views import opened, state_of
-from tests.support.snapshots import MIB, changed, real, some_work
+from tests.support.snapshots import MIB, real
 from tests.support.toy_allocator import ToyAllocator
 
 pytestmark = pytest.mark.without_torch
@@ -44,12 +44,3 @@ def test_what_was_there_before_the_trace_is_no_leak_of_it(tmp_path):
     assert len(allocation_rows(seen, "never freed")) == 1
     assert seen.live.tolist() == [50 * MIB, 53 * MIB]
     assert seen.bytes_of_sites(0) == {"main, main.py:10": 50 * MIB}
-
-
-def test_pages_without_end_are_an_error(tmp_path):
-    def map_everything(content) -> None:
-        content["device_traces"][0][0] |= {"action": "segment_map", "size": 2**62}
-
-    file = changed(some_work(), tmp_path / "endless.pickle", map_everything)
-    with pytest.raises(ValueError, match="more pages than any machine has"):
-        history(load(file))

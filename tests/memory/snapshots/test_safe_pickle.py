@@ -179,6 +179,7 @@ def test_a_cached_extension_code_stays_out(monkeypatch):
 
 def test_a_second_lock_refuses_what_the_check_would_let_through(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(safe_pickle, "_with_lists_once", lambda body: body)
     monkeypatch.setattr(safe_pickle, "_check", lambda body: None)
     for kind, words in {"os.system": "posix.system", "persistent id": "kept elsewhere"}.items():
         with pytest.raises(SnapshotError, match=words):
@@ -201,6 +202,50 @@ PLAIN = [
 @pytest.mark.parametrize("value", PLAIN, ids=lambda v: repr(v)[:30])
 def test_plain_data_is_read_as_pickle_reads_it(value, protocol):
     assert safe_pickle.read(pickle.dumps(value, protocol)) == value
+
+
+FRAMES = [{"name": f"function {n}", "filename": "a.py", "line": n} for n in range(400)]
+
+
+def events_with_lists_of_their_own(count: int, depth: int = 60) -> list[dict[str, object]]:
+    """As torch writes them: the frames are shared, their lists are not."""
+    return [
+        {"addr": 2**46 + n, "frames": FRAMES[n % 300 : n % 300 + depth], "more": [n % 7, 2.5]}
+        for n in range(count)
+    ]
+
+
+def test_lists_of_references_that_repeat_are_read_as_they_are_and_kept_once():
+    made = events_with_lists_of_their_own(2000)
+    found = safe_pickle.read(pickle.dumps(made))
+    assert found == made
+    assert len({id(event["frames"]) for event in found}) < 900  # of 2,000; 300 differ
+    assert len({id(event["more"]) for event in found}) == 2000
+
+
+def test_call_stacks_take_little_more_memory_than_one_of_each_kind():
+    made = events_with_lists_of_their_own(20_000)
+    data = pickle.dumps(made)
+    tracemalloc.start()
+    try:
+        safe_pickle.read(data)
+        _, ours = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        pickle.loads(data)
+        _, plain = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ours < 0.8 * (plain - before) + 2 * len(data)
+
+
+@pytest.mark.parametrize(
+    "inside", [b"]\x94(h\x01h\x01", b"(h\x01h\x01e.", b"]\x94(h\x01h\x01e"[:8]]
+)
+def test_a_number_that_looks_like_such_a_list_stays_a_number(inside):
+    number = struct.unpack(">d", inside[:8].ljust(8, b"e"))[0]
+    made = [["x", "y"], *[[number, None, "x", "x", [0]] for _ in range(9)]]
+    assert repr(safe_pickle.read(pickle.dumps(made))) == repr(made)
 
 
 def test_random_plain_data_is_read_as_pickle_reads_it():
