@@ -118,7 +118,7 @@ class count(TorchDispatchMode):
             storage = self._born(tensor, str(func), phase)
             if storage and self._casts_a_parameter(func, taken, tensor):
                 storage.kind = "half copy"
-            elif storage and phase == "forward":
+            elif storage and phase == "forward" and torch.is_grad_enabled():
                 self._recorded.append(storage)
         return result
 
@@ -153,7 +153,8 @@ class count(TorchDispatchMode):
     def _phase(self) -> str:
         if self._stepping:
             return "step"
-        return "forward" if torch.is_grad_enabled() else "backward"
+        in_backward = torch._C._current_graph_task_id() >= 0 and not torch.is_grad_enabled()
+        return "backward" if in_backward else "forward"
 
     def _step(self, begins: bool) -> None:
         self._stepping += 1 if begins else -1  # an optimizer's step may call its parent's

@@ -3,7 +3,8 @@
 Source of the rules: torch, aten/src/ATen/autocast_mode.h and .cpp. An operator's arguments are
 cast before it runs: to 16 bits (LOWER), to the widest dtype among them (WIDEST), to FP32 (every
 other that CUDA has a rule for, of which those in TO_FP32_BY_DTYPE are asked for an FP32 result
-instead). A 16-bit copy of an FP32 weight is kept until the outermost autocast ends.
+instead). A 16-bit copy of an FP32 weight is kept until the outermost autocast ends, but in
+inference mode for one operator only.
 """
 
 from collections.abc import Callable, Iterator
@@ -127,6 +128,8 @@ def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
         return tensor
     weight = tensor.dtype is torch.float32 and tensor.requires_grad and tensor.is_leaf
     if not weight or tensor._is_view() or not torch.is_autocast_cache_enabled():
+        return tensor.to(dtype)
+    if torch.is_inference_mode_enabled():  # nor does CUDA's keep a copy then
         return tensor.to(dtype)
     if dtype is not torch.get_autocast_dtype(DEVICE):
         return tensor.to(dtype)

@@ -72,7 +72,11 @@ def _as_on_cuda() -> list[Any]:
         mock.patch.object(room, name, [*getattr(room, name), FakeTensor])
         for room in (optimizer, _foreach_utils)
     ]
-    return [*patches, mock.patch.object(torch.utils, "swap_tensors", _become)]
+    return [
+        *patches,
+        mock.patch.object(torch.utils, "swap_tensors", _become),
+        mock.patch.object(torch.nn.init, "_no_grad_trunc_normal_", _truncated_normal),
+    ]
 
 
 @contextmanager
@@ -117,6 +121,18 @@ def _become(parameter: Tensor, converted: Tensor) -> None:
     parameter.data = converted.data
 
 
+def _truncated_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None
+) -> Tensor:
+    """`trunc_normal_` with one round of drawing again; torch goes on while a number lies outside.
+
+    Later rounds take the memory that this one gave back.
+    """
+    with torch.no_grad():
+        outside = (tensor.normal_(mean, std) < a) | (tensor > b)
+        return tensor.copy_(torch.where(outside, torch.empty_like(tensor).normal_(), tensor))
+
+
 def is_available() -> bool:
     """Whether `fake_gpu()` works with this torch."""
     try:
@@ -147,6 +163,7 @@ def _register() -> None:
 
         attention = torch.library.Library("aten", "IMPL")
         attention.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
+        attention.impl("gather", _gather, "AutogradPrivateUse1")
         _kept_alive.extend([*fake_autocast.register(), attention])
     except FakeGpuError:
         raise
@@ -225,6 +242,37 @@ def _attention(
     return aten._scaled_dot_product_attention_math(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )[0]
+
+
+class _Gather(torch.autograd.Function):
+    """`gather`, whose backward pass adds into the zeros it makes, as for tensors with data.
+
+    For fake ones torch adds into a copy: one tensor of the input's size too many. What is kept is
+    the same: the input and the index (tools/autograd/derivatives.yaml).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, dim: int, index: Tensor) -> Tensor:
+        ctx.save_for_backward(tensor, index)
+        ctx.dim = dim
+        # what autograd keeps counts as made in the forward pass, with gradients
+        with torch.enable_grad(), torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.aten.gather(tensor, dim, index)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        tensor, index = ctx.saved_tensors
+        found = grads[0].new_zeros(tensor.shape).scatter_add_(ctx.dim, index, grads[0])
+        return found, None, None
+
+
+def _gather(tensor: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    if not (torch.is_grad_enabled() and tensor.requires_grad):
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.aten.gather(tensor, dim, index)
+    if sparse_grad:
+        raise FakeGpuError("a sparse gradient of `gather` can't be followed: leave out sparse_grad")
+    return _Gather.apply(tensor, dim, index)
 
 
 def _flash_takes(query: Tensor, key: Tensor, value: Tensor) -> bool:

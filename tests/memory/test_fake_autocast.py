@@ -35,3 +35,20 @@ def test_a_half_copy_of_a_weight_is_made_once_and_dropped_with_autocast():
                 model(x) + model(x)
     assert [s.n_bytes for s in counted.storages if s.kind == "half copy"] == [2 * 64 * 64] * 2
     assert counted.moments[-1].n_bytes["half copy"] == 0
+
+
+def copies_of_the_weight(device, mode):
+    """How many tensors of the weight's size in 16 bits three forward passes made."""
+    model, x = nn.Linear(64, 64, bias=False, device=device), torch.randn(8, 64, device=device)
+    autocast = torch.autocast(torch.device(device).type, torch.bfloat16)
+    with counting.count(model, inputs=x) as counted, mode(), autocast:
+        for _ in range(3):
+            model(x)
+    return [s.n_bytes for s in counted.storages if s.born].count(2 * 64 * 64)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_copies_are_kept_where_torchs_own_autocast_keeps_them(mode):
+    real = copies_of_the_weight("cpu", mode)
+    with fake_gpu.fake_gpu() as device:
+        assert copies_of_the_weight(str(device), mode) == real

@@ -28,3 +28,58 @@ def test_a_torch_without_the_private_parts_gives_one_clear_error(monkeypatch):
     assert not fake_gpu.is_available()
     with pytest.raises(fake_gpu.FakeGpuError, match="mend course_utils/memory/fake_gpu"):
         predict_bytes(failing(print), 1)
+
+
+def gathering(**more):
+    x = torch.ones(50, 300, requires_grad=True)
+    index = torch.zeros(50, 1, dtype=torch.int64)
+    (x * 2).gather(1, index, **more).sum().backward()
+
+
+def test_the_backward_of_gather_adds_into_its_zeros_as_for_tensors_with_data():
+    with torch.profiler.profile() as profile:
+        gathering()
+    real = {event.name for event in profile.events()}
+    assert "aten::scatter_add_" in real and "aten::scatter_add" not in real
+    with fake_gpu.fake_gpu(), counting.count() as counted:
+        gathering()
+    sizes = [s.n_bytes for s in counted.storages]
+    assert sizes.count(4 * 50 * 300) == 4  # x, its double, and the gradient of each
+    with fake_gpu.fake_gpu(), pytest.raises(fake_gpu.FakeGpuError, match="leave out sparse_grad"):
+        gathering(sparse_grad=True)
+
+
+def test_what_gather_returns_is_an_activation_where_it_is_kept():
+    with fake_gpu.fake_gpu(), counting.count() as counted:
+        x = torch.ones(50, 300, requires_grad=True)
+        x.gather(1, torch.zeros(50, 7, dtype=torch.int64)).square().sum().backward()
+    kept = [s for s in counted.storages if s.kind == "activation"]
+    assert 4 * 50 * 7 in [s.n_bytes for s in kept]
+
+
+def test_a_truncated_normal_is_drawn_without_looking_at_it():
+    def build(device):
+        model = torch.nn.Linear(8, 8)
+        torch.nn.init.trunc_normal_(model.weight, std=0.02)
+        sgd = torch.optim.SGD(model.parameters())
+        return model, sgd, lambda: model(torch.ones(1, 8)).sum().backward()
+
+    assert predict_bytes(build, 1).peak_allocated > 0
+    assert torch.nn.init.trunc_normal_(torch.empty(9)).abs().max() > 0
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_inference_is_no_backward_pass(mode):
+    def build(device):
+        model = torch.nn.Linear(8, 8)
+        sgd = torch.optim.SGD(model.parameters())
+
+        def step():
+            with mode():
+                model(torch.ones(1, 8))
+
+        return model, sgd, step
+
+    found = predict_bytes(build, 1)
+    assert {moment.phase for moment in found.moments} == {"before", "forward"}
+    assert not any(moment.n_bytes["activation"] for moment in found.moments)

@@ -12,9 +12,9 @@ from course_utils.memory.allocator.rules import MiB, OutOfMemory
 from course_utils.memory.recorded import is_repeated, recorded_trace
 from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
-from tests.support.broken_rules import NoLargeBuffer, WorstFit
+from tests.support.broken_rules import BROKEN, NoLargeBuffer, WorstFit
 from tests.support.random_program import recorded_run
-from tests.support.replay import replay
+from tests.support.replay import RecordedDriver, replay
 
 pytestmark = pytest.mark.without_torch
 
@@ -64,6 +64,33 @@ def test_the_reserved_peak_is_that_of_the_final_state_and_the_recorded_calls(fil
         held += step
         peak = max(peak, held)
     assert replay(recorded_trace(snapshot)).peak_reserved == (peak, peak)
+
+
+@needs_files
+@pytest.mark.parametrize("rule", BROKEN)
+def test_on_a_real_trace_a_broken_rule_is_never_exact_where_an_address_differs(rule):
+    inexact = 0
+    for file in REAL:
+        found = replay(recorded_trace(load(file)), BROKEN[rule](RecordedDriver()))
+        assert found.exact <= (found.same_address == found.allocs)
+        inexact += not found.exact
+    assert inexact >= 3
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_each_broken_rule_is_seen_on_a_made_up_run(rule, tmp_path):
+    made = recorded_trace(seen(recorded_run(11), tmp_path))
+    assert replay(made).exact and not replay(made, BROKEN[rule](RecordedDriver())).exact
+
+
+def test_an_allocator_that_differs_in_an_address_alone_is_not_exact(tmp_path):
+    recorder = recorded_run(0, steps=0)
+    low, _, high, _ = (recorder.malloc(n * MiB) for n in (4, 2, 3, 2))
+    recorder.free(low)
+    recorder.free(high)
+    recorder.malloc(3 * MiB)
+    found = replay(recorded_trace(seen(recorder, tmp_path)), BROKEN["first fit"](RecordedDriver()))
+    assert not found.exact and found.same == found.requests and found.same_address == 4
 
 
 @pytest.mark.parametrize("text", KINDS[:3])

@@ -96,10 +96,14 @@ class Replay:
 
     @property
     def exact(self) -> bool:
-        """Every decision, every size and the peak as recorded."""
+        """Every decision, size and address, and the peak, as recorded.
+
+        Where a segment lies is the driver's choice, and taken from the record.
+        """
         taken, given = set(self.segment_allocs), set(self.segment_frees)
         peaks = set(self.peak_reserved)
-        return self.same == self.requests and len(taken) == len(given) == len(peaks) == 1
+        placed = self.same_address == self.allocs
+        return placed and self.same == self.requests and len(taken) == len(given) == len(peaks) == 1
 
 
 def replay(trace: RecordedTrace, allocator: Any = None) -> Replay:

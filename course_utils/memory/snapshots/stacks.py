@@ -11,7 +11,7 @@ BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|:
 OPERATOR = re.compile(r"at::_ops::(\w+)::call")
 # Frames through which torch calls every module's `forward`.
 PASSING = ("_wrapped_call_impl", "_call_impl")
-OUTSIDE = ("site-packages", "dist-packages", "torch/", "runpy.py", "ipykernel/", "IPython/")
+OUTSIDE = ("site-packages/", "dist-packages/", "/torch/", "/runpy.py", "/ipykernel/", "/IPython/")
 
 
 class Frame(NamedTuple):
@@ -28,11 +28,17 @@ class Frame(NamedTuple):
     @property
     def is_own(self) -> bool:
         """Python, and not of a library: the reader's own code, as far as a path tells."""
-        return self.is_python and not any(part in self.filename for part in OUTSIDE)
+        path = f"/{with_slashes(self.filename)}"
+        return self.is_python and not any(part in path for part in OUTSIDE)
 
     def __str__(self) -> str:
-        place = self.filename.rpartition("/")[2]
+        place = with_slashes(self.filename).rpartition("/")[2]
         return f"{self.name}, {place}:{self.line}" if self.is_python else self.name
+
+
+def with_slashes(path: str) -> str:
+    """A path as Linux writes it, from there or from Windows."""
+    return path.replace("\\", "/")
 
 
 class Stacks:

@@ -109,6 +109,7 @@ def _mark_peak(axes: "Axes", history: History, shown: Bands, scale: int, peak: s
     axes.annotate(
         f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
         textcoords="offset points", ha=side, fontsize=11, fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}, zorder=6,
     )  # fmt: skip
 
 

@@ -16,3 +16,17 @@ def test_stacks_without_python_name_the_backward_function_and_the_operator():
     own, library = Frame("fit", "/me/train.py", 3), Frame("step", "/x/site-packages/torch/a.py", 9)
     assert who((stack[0], library, own)) == "fit, train.py:3"
     assert path((*stack[:2], library, own)) == ["fit, train.py:3", "step, a.py:9", "at::empty"]
+
+
+@pytest.mark.parametrize("file, own", [
+    ("/home/me/learn-torch/train.py", True), ("C:\\Users\\me\\learn-torch\\train.py", True),
+    ("/home/me/my_runpy.py", True), ("torch/nn/modules/module.py", False),
+    ("/x/site-packages/torch/a.py", False), ("C:\\x\\Lib\\site-packages\\a\\b.py", False),
+    ("/usr/lib/python3.11/runpy.py", False), ("c10/cuda/a.cpp", False),
+])  # fmt: skip
+def test_a_path_tells_whose_code_it_is_on_linux_and_windows(file, own):
+    assert Frame("f", file, 3).is_own == own
+
+
+def test_a_windows_path_leaves_only_the_file_in_a_label():
+    assert str(Frame("fit", "C:\\Users\\me\\train.py", 3)) == "fit, train.py:3"
