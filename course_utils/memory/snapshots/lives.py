@@ -10,10 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from course_utils.memory.allocator.rules import SMALLEST_BLOCK
+from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.snapshots.addresses import Addresses
 from course_utils.memory.snapshots.events import ACTIONS, Trace
 from course_utils.memory.snapshots.rewind import Start, rewind
+from course_utils.memory.snapshots.sizes import block_sizes
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import who
 
@@ -42,6 +43,10 @@ class Lives:
         """The places of those that live at a moment."""
         return np.flatnonzero((self.birth <= moment) & (moment < self.death))
 
+    def first(self, count: int) -> "Lives":
+        """The first `count` of them."""
+        return Lives(*(getattr(self, column)[:count] for column in self.__dataclass_fields__))
+
     def totals(self, moments: int) -> Array:
         """Bytes alive at each of so many moments."""
         change = np.zeros(moments + 1, np.int64)
@@ -62,6 +67,7 @@ class History:
 
     name: str
     trace: Trace = field(repr=False)
+    settings: Settings = field(repr=False)
     start: Start = field(repr=False)
     allocations: Lives = field(repr=False)
     ranges: Lives = field(repr=False)
@@ -89,8 +95,10 @@ class History:
 
     @cached_property
     def block_sizes(self) -> Array:
-        """Bytes that each allocation takes: what was requested, rounded up to 512."""
-        return -(-self.allocations.size // SMALLEST_BLOCK) * SMALLEST_BLOCK
+        """Bytes of each allocation's block: what was requested, rounded, and what isn't split."""
+        known = [b.size for s in self.start.segments for b in s.blocks if b.live]
+        segments = self.ranges.first(self.first_page)
+        return np.array(block_sizes(self.settings, known, self.allocations, segments), np.int64)
 
     @cached_property
     def stacks(self) -> Array:
@@ -134,8 +142,10 @@ def history(snapshot: Snapshot, device: int | None = None) -> History:
             f"{snapshot.name} hands out more bytes than can be: it isn't a real trace."
         )
     return History(
-        snapshot.name, trace, start, allocations, ranges, len(segments), sites, names, by_category
-    )
+        name=snapshot.name, trace=trace, settings=Settings.of_snapshot(snapshot.settings),
+        start=start, allocations=allocations, ranges=ranges, first_page=len(segments),
+        sites=sites, site_names=names, by_category=by_category,
+    )  # fmt: skip
 
 
 def _lives(
