@@ -13,18 +13,31 @@ from typing import Any
 
 import numpy as np
 
+from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.findings import Finding, findings
 from course_utils.memory.snapshots.events import ACTIONS
-from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
+from course_utils.memory.snapshots.lives import BEFORE, Array, History
 from course_utils.memory.snapshots.rewind import Start
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import PASSING, Frame, Stacks, native, who
 from course_utils.memory.views.bands import group_of_site, groups
-from course_utils.memory.views.words import size_text
+from course_utils.memory.views.words import shortened, size_text
 
 Line = tuple[str, str, bool]
-MOST_BYTES, LATEST_US = 2**50, 2**52
+MOST_BYTES, MOST_RANGES, LATEST_US = 2**50, 2**22, 2**52
+MOST_LINES, LONGEST_NAME = 200, 90
+MEANINGS = {
+    "alloc": "a block is handed out",
+    "free_requested": "the program lets go of a block, which other streams may still use",
+    "free_completed": "the block is free, and stays reserved",
+    "segment_alloc": "a segment comes from the driver",
+    "segment_free": "a segment goes back to the driver",
+    "segment_map": "the driver adds pages to an expandable segment",
+    "segment_unmap": "pages of an expandable segment go back to the driver",
+    "oom": "a request fails",
+    "snapshot": "a snapshot is taken",
+}
 NO_STACK = who(())
 LEVEL = 6
 
@@ -56,7 +69,7 @@ def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, An
     columns, lines = Columns(), Lines()
     words = {
         "first": snapshot.devices.index(first),
-        "actions": ACTIONS,
+        "actions": [[name, MEANINGS.get(name, "")] for name in ACTIONS],
         "stacks": lines.of(snapshot.stacks),
         "lines": lines.known,
         "devices": [_device(snapshot, number, columns) for number in snapshot.devices],
@@ -101,11 +114,14 @@ def _lines(stack: tuple[Frame, ...]) -> list[Line]:
     shown = [f for f in stack if f.is_python and f.name not in PASSING]
     lines = [(name, "", False) for name in reversed(native(stack))]
     lines += [(str(frame), f"{frame.filename}:{frame.line}", frame.is_own) for frame in shown]
+    left_out = len(lines) - MOST_LINES
+    if left_out > 0:
+        lines[MOST_LINES:] = [(f"… and {left_out:,} more", "", False)]
     return lines or [(who(stack), "", False)]
 
 
 def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]:
-    of = history(snapshot, number)
+    of = history_of_blocks(snapshot, number)
     _require_possible(snapshot.name, of)
     return {
         "number": number,
@@ -122,10 +138,16 @@ def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]
 
 
 def _require_possible(name: str, of: History) -> None:
-    """Raises: SnapshotError for bytes that no machine has, whose sums would overflow."""
+    """Raises: SnapshotError for bytes that no machine has, whose sums would overflow, and for more
+    segments and pages than a browser can draw.
+    """
     sizes = (of.allocations.size, of.ranges.size, of.live, of.reserved)
     if any(len(n) and (n.max() > MOST_BYTES or n.min() < 0) for n in sizes):
         raise SnapshotError(f"{name} is refused: it has more bytes than any machine.")
+    if len(of.ranges) > MOST_RANGES:
+        raise SnapshotError(
+            f"{name} is refused: it maps {len(of.ranges):,} pages, too many to show."
+        )
 
 
 def _as_dict(found: Finding) -> dict[str, Any]:
@@ -206,10 +228,13 @@ def sentence(of: History) -> str:
     if site == NO_STACK:
         return f"{text} The largest part, {share}, has no stack recorded."
     verb = "is" if of.by_category else "was asked for by"
-    return f"{text} The largest part, {share}, {verb} {site}."
+    return f"{text} The largest part, {share}, {verb} {shortened(site, LONGEST_NAME)}."
 
 
 def _next(held: dict[str, int]) -> str:
     """Who asked for most of what was not there before the trace."""
     known = [(site, size) for site, size in held.items() if site not in (BEFORE, NO_STACK)]
-    return f"; then {size_text(known[0][1])} was asked for by {known[0][0]}" if known else ""
+    if not known:
+        return ""
+    site, size = known[0]
+    return f"; then {size_text(size)} was asked for by {shortened(site, LONGEST_NAME)}"

@@ -12,6 +12,7 @@ import numpy as np
 from course_utils.memory.page.steps import growth
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.snapshots.snapshot import Snapshot
+from course_utils.memory.snapshots.stacks import Stacks
 from course_utils.memory.views.segments_map import MemoryMap
 from course_utils.memory.views.words import size_text
 
@@ -20,13 +21,17 @@ UNUSED_SHARE, UNUSED_BYTES = 0.2, 64 * MiB
 MANY_FREES, MANY_RETRIES, ASKED_AGAIN_SHARE = 10, 3, 0.05
 NO_PYTHON_SHARE, NO_STACK_SHARE = 0.9, 0.05
 EXPANDABLE = (
-    "Try expandable segments (set PYTORCH_CUDA_ALLOC_CONF to expandable_segments:True before the "
-    "first CUDA call), or sizes that vary less, such as batches padded to a few lengths."
+    "Try expandable segments (PYTORCH_ALLOC_CONF, or by its older name PYTORCH_CUDA_ALLOC_CONF, "
+    "set to expandable_segments:True before the program starts)."
 )
 STEADY = "Try sizes that vary less, such as batches padded to a few lengths."
 HOLD_LESS = (
     "Look below at who holds most at this moment, and hold less: a smaller batch, checkpointing, a "
     "lower precision, or a tensor let go earlier."
+)
+OTHERS_FREE = (
+    "A free block serves its own stream and pool alone (a CUDA graph's is private), and its "
+    "segment goes back to the driver once all of it is free. Try fewer streams that allocate."
 )
 
 
@@ -53,6 +58,12 @@ class Case:
         """Bytes that are reserved and in no block."""
         return max(int(self.history.reserved[moment] - self.used[moment]), 0)
 
+    @property
+    def against_holes(self) -> str:
+        """What to try against fragmentation, but for what is on already."""
+        on = self.snapshot.settings.get("expandable_segments") is True
+        return STEADY if on else f"{EXPANDABLE} {STEADY}"
+
 
 def findings(snapshot: Snapshot, history: History) -> list[Finding]:
     """What the rules find on the device of a history, the gravest first."""
@@ -76,10 +87,14 @@ def out_of_memory(case: Case) -> Iterator[Finding]:
         f"the largest free block had {size_text(largest)}; the device had "
         f"{size_text(event.addr)} left.{others}"
     )
+    title, advice = f"Out of memory at event {moment:,}", HOLD_LESS
     if fragmented:
+        title, advice = f"{title}, by fragmentation", case.against_holes
         says += " Enough was free in all, but nowhere in one piece."
-    title = f"Out of memory at event {moment:,}" + (", by fragmentation" if fragmented else "")
-    yield Finding("out of memory", title, says, EXPANDABLE if fragmented else HOLD_LESS, moment)
+    elif largest >= event.size:
+        advice = f"{OTHERS_FREE} {HOLD_LESS}"
+        says += " That block would do, so it is of another stream or pool."
+    yield Finding("out of memory", title, says, advice, moment)
 
 
 def fragmentation(case: Case) -> Iterator[Finding]:
@@ -100,11 +115,8 @@ def fragmentation(case: Case) -> Iterator[Finding]:
             f" {spare:,} of {len(asked):,} times the driver was asked for more while as much "
             f"lay free."
         )
-    settings = case.snapshot.settings
-    on = settings.get("expandable_segments") is True
-    advice = STEADY if on else EXPANDABLE
     title = f"{unused / reserved:.0%} of what was reserved lay free at the peak: fragmentation"
-    yield Finding("fragmentation", title, says, advice, peak)
+    yield Finding("fragmentation", title, says, case.against_holes, peak)
 
 
 def leak(case: Case) -> Iterator[Finding]:
@@ -129,25 +141,36 @@ def churn(case: Case) -> Iterator[Finding]:
     frees = trace.where("segment_free", "segment_unmap")
     asked = trace.where("segment_alloc", "segment_map")
     again = asked[asked > frees[0]] if len(frees) else asked[:0]
-    retries = int(np.isin(frees + 1, again).sum())
+    emptied = np.isin(trace.stack[frees], _emptying(trace.stacks))
+    retries = int((np.isin(frees + 1, again) & ~emptied).sum())
     freed, regained = int(trace.size[frees].sum()), int(trace.size[again].sum())
     much = len(frees) >= MANY_FREES and min(freed, regained) >= ASKED_AGAIN_SHARE * reserved
     if not (much or retries >= MANY_RETRIES):
         return
-    title = f"{len(frees):,} pieces given back to the driver, {len(again):,} asked for afterwards"
+    title = f"{len(frees):,} segments given back to the driver, {len(again):,} asked for afterwards"
     says = (
-        f"{len(frees):,} pieces ({size_text(freed)}) went back to the driver, and after the first "
-        f"it was asked for {len(again):,} ({size_text(regained)}). Each waits for the device."
+        f"{len(frees):,} segments or parts of them ({size_text(freed)}) went back to the driver, "
+        f"and after the first it was asked for {len(again):,} ({size_text(regained)}). Giving back "
+        "waits for the device."
     )
+    if emptied.any():
+        says += f" By their stacks, empty_cache() gave back {int(emptied.sum()):,}."
     advice = "If you call torch.cuda.empty_cache(), don't: what it gives back is needed again."
     if retries:
         times = "Once" if retries == 1 else f"{retries:,} times"
         says += (
-            f" {times} a request followed at once: so it is where memory is full, and the "
+            f" {times} a request followed at once, as in a retry: memory is full, and the "
             "allocator empties its cache to try again."
         )
-        advice += " Where memory is full, hold less, or try expandable segments."
+        advice += f" Where memory is full, hold less. {case.against_holes}"
     yield Finding("churn", title, says, advice, int(frees[0]) + 1)
+
+
+def _emptying(stacks: Stacks) -> list[int]:
+    """The stacks in which the program itself empties the cache."""
+    names = ("empty_cache", "emptyCache")
+    calls = (any(f.name.endswith(names) for f in stacks[n]) for n in range(len(stacks)))
+    return [n for n, found in enumerate(calls) if found]
 
 
 def begins_in_the_middle(case: Case) -> Iterator[Finding]:
@@ -209,13 +232,10 @@ def several_devices(case: Case) -> Iterator[Finding]:
     if len(devices) > 1:
         names = ", ".join(map(str, devices))
         says = (
-            f"The file has devices {names}; all numbers here are of device {_number(case)} alone."
+            f"The file has devices {names}; all numbers here are of device "
+            f"{case.history.trace.device} alone."
         )
         yield Finding("devices", f"{len(devices)} devices", says, "Choose another at the top.")
-
-
-def _number(case: Case) -> int:
-    return case.history.trace.device
 
 
 def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:

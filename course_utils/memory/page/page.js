@@ -1,7 +1,7 @@
 // Draws a memory snapshot. Everything that the file says is put in as text, never as HTML.
 
 const INK = "#222222", FREE = "#f0ede2", SLACK = "#444444"
-const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200
+const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200, MOST_KINDS = 8
 
 // ---- what is shown: device `d`, events `low` to `high`, after event `moment`, of holder `chosen`
 
@@ -14,6 +14,7 @@ function choose(place) {
     $("sentence").textContent = d.sentence
     $("slider").max = d.last
     $("to-oom").hidden = !d.ooms.length
+    $("wrong-title").textContent = `What looks wrong (${d.findings.length})`
     $("findings").replaceChildren()
     if (!d.findings.length) put($("findings"), "p", "Nothing, by the rules that this page knows.")
     for (const found of d.findings) {
@@ -116,7 +117,13 @@ function draw() {
     }
     mark(moment, "#22222266", "", 5)
     mark(d.peak, "#0072B2", "peak")
-    for (const m of d.ooms) mark(m, "#C00000", "out of memory")
+    let last = -Infinity, told = -Infinity
+    for (const m of d.ooms) {
+        if (x(m) - last < 1) continue
+        last = x(m)
+        mark(m, "#C00000", last - told > 90 ? "out of memory" : "")
+        if (last - told > 90) told = last
+    }
     pen.fillStyle = "#0072B233"
     if (drag?.to && !drag.move) pen.fillRect(drag.from, TOP, drag.to - drag.from, tall)
     curves = { moments, table, y, wide }
@@ -163,12 +170,13 @@ function showEvent() {
     title.textContent = `Before the first of ${all} events`
     $("stack").replaceChildren()
     if (k < 0) return
-    const action = words.actions[d.action[k]], where = BigInt(d.addr[k]).toString(16)
+    const [action, means] = words.actions[d.action[k]], where = BigInt(d.addr[k]).toString(16)
     title.textContent = `Event ${count(moment)} of ${all}: ${action} `
     put(title, "span", sizeText(d.size[k]), { title: exact(d.size[k]) })
     title.append(action === "oom" ? `, ${sizeText(d.addr[k])} left on the device` : ` at 0x${where}`,
         `, stream ${d.streams[d.stream[k]]}`,
-        d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in` : "")
+        d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in ` : " ")
+    put(title, "small", means)
     showStack($("stack"), d.stack[k])
 }
 
@@ -202,14 +210,18 @@ function showHolders(here) {
 
 function showHolder({ site, size, blocks, stacks }, all) {
     const open = site === chosen, row = put($("holders"), "tr", "", { className: open ? "open" : "" })
-    const cell = put(row, "td"), pick = () => { chosen = open ? null : site; go(moment) }
+    const cell = put(row, "td")
+    const pick = () => {
+        chosen = open ? null : site
+        go(moment)
+        document.querySelector(`#holders [value="${site}"]`)?.focus()
+    }
     put(cell, "span", "", { className: "mark" }).style.background = d.groups[d.siteGroups[site]][1]
-    const button = put(cell, "button", d.sites[site], { onclick: pick, ariaExpanded: open })
+    put(cell, "button", d.sites[site], { onclick: pick, ariaExpanded: open, value: site })
     put(row, "td", sizeText(size), { title: exact(size) })
     put(row, "td", count(blocks))
     put(row, "td", `${Math.round(100 * size / (all || 1))}%`)
     if (!open) return
-    button.focus()
     const ways = [...stacks].sort((a, b) => b[1] - a[1])
     for (const [number, part] of ways.slice(0, 5)) {
         put(cell, "div", `${sizeText(part)}, innermost first:`, { title: exact(part) })
@@ -232,7 +244,8 @@ function showMap(here) {
         + `${sizeText(reserved)}: ${sizeText(used)} in use, ${sizeText(slack)} slack, ${sizeText(free)} free `
         + `(largest free block ${sizeText(largest)}). `
     const of = kinds.map((size, i) => size ? `${d.kinds[i]}: ${sizeText(size)}` : "").filter(Boolean)
-    $("map-title").textContent = text + of.join("; ")
+    const others = of.length > MOST_KINDS ? `; and ${of.length - MOST_KINDS} others` : ""
+    $("map-title").textContent = text + of.slice(0, MOST_KINDS).join("; ") + others
     $("map-title").title = `reserved ${exact(reserved)}, in use ${exact(used)}, free ${exact(free)}`
     $("map").setAttribute("aria-label", text)
     drawMap(found, Math.max(reserved / ROWS, 1))
@@ -317,6 +330,7 @@ function listen() {
     const canvas = $("timeline"), at = x => low + (x - LEFT) / curves.wide * (high - low)
     const whole = () => zoomTo(0, d.last)
     canvas.onpointerdown = e => {
+        if (e.button) return
         drag = { from: e.offsetX, low, high, move: e.shiftKey }
         canvas.setPointerCapture(e.pointerId)
     }
@@ -327,7 +341,9 @@ function listen() {
         if (drag.move) zoomTo(drag.low + by, drag.high + by)
         else draw()
     }
+    canvas.onpointercancel = () => drag = null
     canvas.onpointerup = e => {
+        if (!drag) return
         const { from, move } = drag, ends = [at(from), at(e.offsetX)]
         drag = null
         if (Math.abs(e.offsetX - from) < 5) go(ends[0])

@@ -94,8 +94,12 @@ class Stacks:
 
 
 def text_of(raw: Any) -> str:
-    """Text that can be shown; nothing for what is no text, whose own words might be endless."""
-    return raw[:LONGEST_TEXT].encode("utf-8", "replace").decode() if isinstance(raw, str) else ""
+    """Text that can be shown; nothing for what is no text, whose own words might be endless.
+
+    Characters that would steer a terminal, or turn round what stands after them, become "?".
+    """
+    text = raw[:LONGEST_TEXT] if isinstance(raw, str) else ""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def who(stack: tuple[Frame, ...]) -> str:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.data import Columns, content, packed, sentence
-from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
 from tests.support.snapshots import REAL, real, some_work
@@ -20,7 +20,7 @@ def columns_of(snapshot, place=0):
 def agrees(snapshot, place=0):
     """Compares what the page adds up with the library's own, at every moment."""
     words, device, column = columns_of(snapshot, place)
-    of = history(snapshot, device["number"])
+    of = history_of_blocks(snapshot, device["number"])
     event, death = column("event"), column("death")
     early = event == 0
     sizes, addresses, stacks = (np.zeros(len(event), np.int64) for _ in range(3))
@@ -72,7 +72,7 @@ def test_events_are_those_of_the_trace_with_their_stacks_in_words():
     snapshot = made.read(some_work())
     words, device, column = columns_of(snapshot)
     trace = snapshot.trace()
-    actions = [words["actions"][code] for code in column("action")]
+    actions = [words["actions"][code][0] for code in column("action")]
     passed, sizes, stacks = column("passed"), column("size"), column("stack")
     for place, event in enumerate(trace.events()):
         assert (actions[place], int(sizes[place])) == (event.action, event.size)
@@ -125,7 +125,7 @@ def test_the_device_of_most_events_comes_first_unless_another_is_named():
 
 
 def test_the_sentence_says_the_peak_when_it_was_and_who_asked_for_most():
-    assert sentence(history(made.read(made.healthy()))) == (
+    assert sentence(history_of_blocks(made.read(made.healthy()))) == (
         "At the peak, after event 14 of 116, 0.000 s in, 340.0 MiB were allocated of 340.0 MiB "
         "reserved. The largest part, 200.0 MiB (59%), was asked for by main, main.py:10."
     )
@@ -134,7 +134,7 @@ def test_the_sentence_says_the_peak_when_it_was_and_who_asked_for_most():
 def test_a_trace_without_an_allocation_has_a_sentence_too():
     toy = made.ToyAllocator()
     made.out_of_memory(toy, 2**30, 5)
-    assert "0 B were allocated of 0 B reserved." in sentence(history(made.read(toy)))
+    assert "0 B were allocated of 0 B reserved." in sentence(history_of_blocks(made.read(toy)))
 
 
 def test_a_real_programs_page_is_a_few_bytes_an_event():

@@ -3,8 +3,8 @@
 import pytest
 
 from course_utils.core import files
+from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.findings import findings
-from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
 from tests.support.snapshots import REAL, real
@@ -25,7 +25,7 @@ IN_REAL_FILES = {
 
 def found(content, last=None, device=None):
     snapshot = made.read(content, last)
-    return {one.rule: one for one in findings(snapshot, history(snapshot, device))}
+    return {one.rule: one for one in findings(snapshot, history_of_blocks(snapshot, device))}
 
 
 def renamed(toy, change):
@@ -95,6 +95,10 @@ def test_expandable_segments_are_not_advised_where_they_are_on():
     content = made.full_of_holes().snapshot()
     content["allocator_settings"] = {"expandable_segments": True}
     assert "expandable" not in found(content)["fragmentation"].advice
+    full = made.out_of_memory(made.full_of_holes(), 100 * MIB, MIB).snapshot()
+    assert "expandable" in found(full)["out of memory"].advice
+    full["allocator_settings"] = {"expandable_segments": True}
+    assert "expandable" not in found(full)["out of memory"].advice
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,13 @@ def test_a_request_that_failed_is_fragmentation_only_where_enough_was_free(size,
     assert "largest free block had 20.0 MiB" in one.says
 
 
+def test_a_free_block_that_would_do_is_said_to_be_another_streams():
+    toy = made.out_of_memory(made.full_of_holes(), 10 * MIB, MIB)
+    assert "another stream or pool" in found(toy)["out of memory"].says
+    toy = made.out_of_memory(made.full_of_holes(), 300 * MIB, MIB)
+    assert "another stream or pool" not in found(toy)["out of memory"].says
+
+
 def test_all_requests_that_failed_are_counted():
     toy = made.healthy()
     for _ in range(3):
@@ -121,7 +132,7 @@ def test_all_requests_that_failed_are_counted():
 
 def test_a_cache_emptied_each_step_is_churn_with_its_counts():
     one = found(made.emptied_each_step(made.healthy(), 5))["churn"]
-    assert "pieces given back to the driver, 16 asked for afterwards" in one.title
+    assert "segments given back to the driver, 16 asked for afterwards" in one.title
     assert "empty_cache" in one.advice
 
 
@@ -141,6 +152,20 @@ def test_requests_right_after_memory_is_given_back_are_counted_as_retries():
         toy.empty_cache()
         toy.free(toy.alloc(size * MIB, "main"))
     assert "3 times a request followed at once" in found(toy)["churn"].says
+    for event in toy.events:
+        if event["action"] == "segment_free":
+            event["frames"] = [{"name": "empty_cache", "filename": "memory.py", "line": 1}]
+    assert "churn" not in found(toy)
+
+
+def test_what_empty_cache_gave_back_is_counted_by_its_stacks():
+    toy = made.emptied_each_step(made.healthy(), 5)
+    assert "empty_cache() gave back" not in found(toy)["churn"].says
+    gone = [event for event in toy.events if event["action"] == "segment_free"]
+    for event in gone:
+        event["frames"] = [{"name": "c10::cuda::emptyCache", "filename": "??", "line": 0}]
+    says = found(toy)["churn"].says
+    assert f"empty_cache() gave back {len(gone)}." in says and "retry" not in says
 
 
 def test_a_trace_cut_off_in_front_says_what_was_there_before():
@@ -191,7 +216,9 @@ def test_what_is_found_in_real_files(file):
     if not REAL:
         pytest.skip("the folder ../shared/snapshots isn't here")
     snapshot = load(file)
-    assert [one.rule for one in findings(snapshot, history(snapshot))] == IN_REAL_FILES[file.stem]
+    assert [one.rule for one in findings(snapshot, history_of_blocks(snapshot))] == IN_REAL_FILES[
+        file.stem
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,4 +227,4 @@ def test_what_is_found_in_real_files(file):
 )
 def test_what_is_found_in_the_chapters_own_snapshots(name, rules):
     snapshot = load(files.ROOT / "data" / "snapshots" / f"snapshot_{name}.pickle")
-    assert [one.rule for one in findings(snapshot, history(snapshot))] == rules
+    assert [one.rule for one in findings(snapshot, history_of_blocks(snapshot))] == rules

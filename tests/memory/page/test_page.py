@@ -5,6 +5,7 @@ import json
 import pytest
 
 from course_utils import memory
+from course_utils.memory.page.data import MOST_LINES
 from course_utils.memory.page.page import HERE, snapshot_page
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import load
@@ -35,6 +36,39 @@ def test_words_of_a_file_are_never_html(tmp_path):
     words, _ = made.unpacked(text)
     assert any(text.startswith(EVIL) for text, _, _ in words["lines"])
     assert "innerHTML" not in (HERE / "page.js").read_text() + (HERE / "data.js").read_text()
+
+
+def test_a_name_can_neither_steer_a_terminal_nor_turn_the_line_round_nor_fill_it():
+    toy = made.healthy(2)
+    name = "\x1b]0;mine\x07\u202e" + "a" * 5000
+    for event in toy.events:
+        event["frames"] = [{"name": name, "filename": "/x.py", "line": 1}]
+    said = repr(snapshot_page(toy.snapshot()))
+    assert "was asked for by ?]0;mine??aaa" in said
+    assert said.isprintable() and len(said) < 300
+
+
+def test_a_stack_of_thousands_of_frames_is_cut():
+    toy = made.healthy(2)
+    frames = [{"name": "f", "filename": "/x.py", "line": line} for line in range(5000)]
+    for event in toy.events:
+        event["frames"] = frames
+    stacks, lines = (snapshot_page(toy.snapshot()).words[key] for key in ("stacks", "lines"))
+    assert max(map(len, stacks)) == MOST_LINES + 1
+    assert lines[stacks[-1][-1]][0] == "… and 4,800 more"
+
+
+def test_a_trace_that_maps_millions_of_pages_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr("course_utils.memory.page.data.MOST_RANGES", 3)
+    with pytest.raises(SnapshotError, match=r"it maps 8 pages, too many to show\.$"):
+        snapshot_page(ranges_of_eight())
+
+
+def ranges_of_eight():
+    toy = made.healthy(0)
+    for _ in range(7):
+        toy.alloc(30 * made.MIB, "main")
+    return toy.snapshot()
 
 
 def test_a_path_a_dict_and_a_snapshot_give_the_same_page(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils.core import files
+from course_utils.memory.page.blocks import history_of_blocks
 from course_utils.memory.page.page import snapshot_page
-from course_utils.memory.snapshots.lives import history
 from course_utils.memory.views.bands import groups
 from course_utils.memory.views.segments_map import MemoryMap
 from course_utils.memory.views.words import size_text
@@ -98,6 +98,11 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     assert row.locator(".stack").inner_text().split("\n") == [
         "forward, forward.py:12", "step, step.py:11", "main, main.py:10",
     ]  # fmt: skip
+    assert row.get_by_role("button").evaluate("button => button === document.activeElement")
+    sheet.locator("#slider").focus()
+    sheet.keyboard.press("ArrowLeft")
+    assert sheet.evaluate("document.activeElement.id") == "slider"
+    assert title.locator("small").inner_text() != ""
     photograph(sheet, "out_of_memory")
 
     curve = sheet.locator("#timeline")
@@ -136,6 +141,23 @@ def at(curve: Any, x: int, events: int) -> int:
 
 
 @needs_browser
+def test_a_small_window_has_one_column_and_no_endless_line(sheet, tmp_path):
+    sheet.set_viewport_size({"width": 640, "height": 480})
+    toy = busy()
+    for event in toy.events:
+        event["frames"] = [{"name": "f" * 1900, "filename": "/a.py", "line": 1}]
+    for _ in range(50):
+        made.out_of_memory(toy, 900 * made.MIB, 0)
+    shown(sheet, toy.snapshot(), tmp_path)
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= 640
+    assert sheet.locator("#timeline").bounding_box()["width"] > 580
+    assert sheet.locator("#wrong-title").inner_text() == "What looks wrong (1)"
+    sheet.get_by_text("What the words mean").click()
+    assert "Reserved is what the allocator holds" in sheet.locator("#words").inner_text()
+    assert sheet.wrong == []
+
+
+@needs_browser
 def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
     toy = made.healthy(2)
     evil = [{"name": EVIL, "filename": f"/{EVIL}.py", "line": 1}]
@@ -152,7 +174,7 @@ def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
 @pytest.mark.parametrize("last", [None, 150])
 def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, last):
     snapshot = made.read(some_work(expandable), last)
-    of = history(snapshot)
+    of = history_of_blocks(snapshot)
     shown(sheet, snapshot, tmp_path)
     assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
     assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
