@@ -35,7 +35,7 @@ Blocks = list[tuple[int, int, bool]]
     ),
 )
 def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
-    """At every border of the rules, at random sizes, and in a training run."""
+    """At every border of the rules, at random sizes, and in training runs."""
     real = CachingAllocator()
 
     def plain(request: int) -> tuple[float, ...]:

@@ -17,7 +17,9 @@ from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.on_gpu import emptied, reserved_on_gpu
 from course_utils.memory.prediction import cublas_workspace
 
-SETTINGS = ("", "roundup_power2_divisions:4", "expandable_segments:True")
+SETTINGS = (
+    "", "roundup_power2_divisions:4", "max_split_size_mb:21", "expandable_segments:True",
+)  # fmt: skip
 
 
 def refusal_on_gpu(run: Callable[[torch.device], Any], limit: int) -> str:
@@ -91,6 +93,7 @@ def bert_on_3090(measured: Iterable[Row]) -> dict[str, Row]:
     for row in predicted(model="BERT-Large", capability=[8, 6]):
         left = mib[row["batch"]] - row["peak_reserved_bytes"] / 2**20
         adam = "older Adam" if "2.0" in row["optimizer"] else "Adam"
-        case = f"{row['batch']} × {row['accumulate']}, {adam}, leaves {left:,.0f} MiB"
+        way = f"{row['accumulate']} × 1" if row["batch"] == 1 else f"{row['batch']} at once"
+        case = f"{way}, {adam}: {left:,.0f} MiB left"
         found[case] = row | {"left_mib": left}
     return found

@@ -1,6 +1,6 @@
-"""How a reader's allocator is scored: on training runs, and on what a real GPU did."""
+"""How a reader's allocator is scored: on the course's programs, and on what a real GPU did."""
 
-import random
+from functools import cache
 from typing import Any
 
 from course_utils.chapters.memory_snapshots.assembled_allocator import (
@@ -8,22 +8,25 @@ from course_utils.chapters.memory_snapshots.assembled_allocator import (
     Impossible,
     score,
 )
+from course_utils.chapters.memory_snapshots.chapter_snapshots import snapshot_file
+from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.chapters.memory_snapshots.published_snapshots import agreed
-from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.lesson.exercises import Wrong
 from course_utils.memory.allocator.rules import CachingAllocator
+from course_utils.memory.recorded import recorded_trace
+from course_utils.memory.snapshots.snapshot import load
+from course_utils.memory.what_if import Program, program_of
 
 
 def all_right(**functions: Any) -> str:
-    """What was tested, in words: a GPU's published snapshots, then training runs of other shapes
-    at each try; every request must be answered as torch does. Raises: Wrong.
+    """What was tested, in words: a GPU's published snapshots, then what the course's programs
+    asked for; every request must be answered as torch does. Raises: Wrong.
     """
     _same_as_a_gpu(functions)
     requests = 0
-    for shape in (Shape(), Shape(3, random.choice([256, 384, 640]), random.randrange(500, 4000))):
-        program = training_program(shape, random.randrange(10**6))
+    for name in PROGRAMS:
         try:
-            found = score(program, **functions)
+            found = score(_recorded(name), **functions)
         except Impossible as problem:
             raise Wrong(str(problem)) from None
         if found.first:
@@ -31,9 +34,14 @@ def all_right(**functions: Any) -> str:
         requests += found.total
     asked = agreed(CachingAllocator)[1]
     return (
-        f"the borders of the rules, {requests:,} requests of two training runs, and all {asked} "
-        "requests that a real GPU answered (published snapshots), at its addresses"
+        f"the borders of the rules, {requests:,} requests of training runs and growing caches, and "
+        f"all {asked} requests that a real GPU answered (published snapshots), at its addresses"
     )
+
+
+@cache
+def _recorded(name: str) -> Program:
+    return program_of(recorded_trace(load(snapshot_file(name))))
 
 
 def _same_as_a_gpu(functions: dict[str, Any]) -> None:
@@ -47,12 +55,12 @@ def _same_as_a_gpu(functions: dict[str, Any]) -> None:
 
 
 def scored(**functions: Any) -> str:
-    """How far a wrong answer gets, in words: in a training run, and on a GPU's snapshots."""
+    """How far a wrong answer gets, in words: where caches grow, and on a GPU's snapshots."""
     try:
-        found = score(training_program(), **functions)
+        found = score(_recorded("snapshot_fragmented"), **functions)
         same, asked = agreed(lambda driver: Assembled(**functions, driver=driver))
     except Exception:
-        return "With it, the allocator doesn't get through a training run."
+        return "With it, the allocator doesn't get through growing caches."
     gpu = f"{same} of {asked} at a real GPU's addresses (published snapshots)."
     return f"{_says(found.same, found.total)} {gpu}"
 

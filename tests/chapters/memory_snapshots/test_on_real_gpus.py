@@ -38,9 +38,9 @@ def gpu(monkeypatch):
 
 def test_a_refusal_is_what_torch_said_and_the_limit_goes_again(gpu):
     def refuses(device):
-        raise torch.OutOfMemoryError("Tried to allocate 8.75 MiB")
+        raise torch.OutOfMemoryError("Tried to allocate 20.00 MiB")
 
-    assert refusal_on_gpu(refuses, 400 * MiB) == "Tried to allocate 8.75 MiB"
+    assert refusal_on_gpu(refuses, 400 * MiB) == "Tried to allocate 20.00 MiB"
     assert refusal_on_gpu(lambda device: device.type, 400 * MiB) == ""
     with pytest.raises(ZeroDivisionError):
         refusal_on_gpu(lambda device: 1 / 0, 400 * MiB)
@@ -52,7 +52,7 @@ def test_settings_are_tried_where_there_is_a_gpu_each_in_a_new_process(gpu, monk
     monkeypatch.setattr(on_real_gpus, "reserved_on_gpu", lambda run, text: asked.append(text) or 7)
     cases = knobs(PROGRAM)
     assert {case["predicted_reserved_bytes"] for case in cases} == {20 * MiB}
-    assert [reserved_with(case) for case in cases] == [{"reserved_bytes": 7}] * 3
+    assert [reserved_with(case) for case in cases] == [{"reserved_bytes": 7}] * 4
     assert asked == list(on_real_gpus.SETTINGS)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert knobs(PROGRAM) == []

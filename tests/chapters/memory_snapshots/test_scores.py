@@ -1,4 +1,4 @@
-"""What a reader's allocator is told: how far it gets in a training run, and on a real GPU."""
+"""What a reader's allocator is told: how far it gets where caches grow, and on a real GPU."""
 
 import pytest
 
