@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.broken_rules import BROKEN, NoLargeBuffer, WorstFit
 from course_utils.core import files
 from course_utils.memory.allocator.rules import MiB, OutOfMemory
 from course_utils.memory.recorded import is_repeated, recorded_trace
 from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
+from tests.support.broken_rules import BROKEN, NoLargeBuffer, WorstFit
 from tests.support.random_program import recorded_run
 from tests.support.replay import RecordedDriver, replay
 

@@ -4,7 +4,6 @@ import pickle
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.core import files
 from course_utils.memory.allocator.rules import CachingAllocator, MiB
 from course_utils.memory.allocator.settings import Settings
@@ -13,6 +12,7 @@ from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import Program, Step, program_of, run
 from tests.support.replay import replay
+from tests.support.snapshots import asked_for
 
 pytestmark = pytest.mark.without_torch
 
@@ -85,6 +85,6 @@ def test_fragmentation_can_end_a_program_that_would_fit():
 
 
 def test_settings_are_compared_on_the_same_program():
-    program = training_program(Shape(steps=4))
+    program = asked_for("fragmented")
     expandable = run(program, Settings.parse("expandable_segments:True"))
     assert expandable.peak_reserved < run(program).peak_reserved

@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 
 from course_utils.core import files
+from course_utils.memory.recorded import recorded_trace
+from course_utils.memory.snapshots.snapshot import load
+from course_utils.memory.what_if import Program, program_of
 from tests.support.toy_allocator import ToyAllocator
 
 REAL = sorted((files.ROOT.parent / "shared" / "snapshots").glob("*.pickle"))
 real = pytest.mark.parametrize("file", REAL or [None], ids=lambda p: p and p.stem)
 MIB = 2**20
+
+
+def asked_for(name: str) -> Program:
+    """What one of the programs that the course ships a snapshot of asked the allocator for."""
+    return program_of(recorded_trace(load(files.DATA / "snapshots" / f"snapshot_{name}.pickle")))
 
 
 def some_work(expandable: bool = False, steps: int = 400, seed: int = 3) -> ToyAllocator:

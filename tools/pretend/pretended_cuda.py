@@ -147,6 +147,7 @@ def change_cuda(torch: Any) -> None:
         "current_stream": lambda device=None: now[-1], "stream": on_stream, "device": on_device,
         "default_stream": lambda device=None: now[0], "set_stream": lambda s: now.append(s),
         "synchronize": lambda device=None: which(device) and None,
+        "set_per_process_memory_fraction": lambda share, device=None: None,
         "empty_cache": lambda: None, "ipc_collect": lambda: None,
         "get_device_name": lambda device=None: NAME, "get_device_properties": properties,
         "get_device_capability": lambda device=None: CAPABILITY, "is_bf16_supported": bf16,

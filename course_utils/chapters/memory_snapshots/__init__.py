@@ -6,13 +6,11 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "allocation_curves": "draw_outcomes",
-        "broken_rules": "BROKEN",
-        "chapter_snapshots": "on_gpus origin record_snapshot snapshot_file",
-        "made_snapshots": "on_fake_gpu",
-        "peak_by_model": (
-            "IDENTIFIES in_gib predicted provenance recorded_in_gib to_measure wrong_by"
-        ),
-        "programs": "CONFIG PROGRAMS",
-        "published_snapshots": "losses published_snapshot",
+        "chapter_snapshots": "on_gpus record_snapshot snapshot_file",
+        "made_snapshots": "loaded on_fake_gpu",
+        "on_real_gpus": "bert_on_3090 knobs real_runs refusal_on_gpu reserved_with",
+        "peak_by_model": "build_of in_gib provenance recorded_in_gib to_measure wrong_by",
+        "programs": "CONFIG",
+        "published_snapshots": "agreed losses published_snapshot replayed_rows",
     },
 )

@@ -19,7 +19,8 @@ POINTS = 1500
 def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     """Draws the reserved bytes of each outcome as a line; a grey area is what the first allocated.
 
-    A cross stands where memory ran out.
+    A cross stands where memory ran out. Each line is thinner than the one before it, so that equal
+    ones are all seen.
     Raises: ValueError for no outcomes.
     """
     if not outcomes:
@@ -31,7 +32,7 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     steps, allocated = _thinned(first.allocated / scale)
     axes.fill_between(steps, allocated, color="#D9D9D9", linewidth=0, label="allocated")
     for place, (label, outcome) in enumerate(outcomes.items()):
-        _reserved(axes, outcome, scale, label, (*OTHER_KINDS, INK)[place % 5])
+        _reserved(axes, outcome, scale, label, (*OTHER_KINDS, INK)[place % 5], 5 - 0.9 * place)
     axes.set(ylim=(0, largest / scale * 1.12), xlim=(0, None), xlabel="step of the program")
     axes.set_ylabel(unit)
     axes.grid(True)
@@ -42,9 +43,12 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     return render(figure, title, live=False)
 
 
-def _reserved(axes: "Axes", outcome: Outcome, scale: int, label: str, colour: str) -> None:
+def _reserved(
+    axes: "Axes", outcome: Outcome, scale: int, label: str, colour: str, width: float
+) -> None:
     steps, reserved = _thinned(outcome.reserved / scale)
-    axes.plot(steps, reserved, color=colour, label=f"reserved, {label}" if label else "reserved")
+    text = f"reserved, {label}" if label else "reserved"
+    axes.plot(steps, reserved, color=colour, label=text, linewidth=max(1.2, width))
     if outcome.ran_out is not None and len(steps):
         axes.plot(steps[-1:], reserved[-1:], "x", color=colour, markersize=11, markeredgewidth=3)
 

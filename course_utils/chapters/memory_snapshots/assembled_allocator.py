@@ -43,8 +43,9 @@ class Assembled(CachingAllocator):
         sizes: Sizes | None = None,
         find_and_split: FindAndSplit | None = None,
         free_and_merge: FreeAndMerge | None = None,
+        driver: Driver | None = None,
     ) -> None:
-        super().__init__(Apart())
+        super().__init__(driver or Apart())
         self.sizes, self.find_and_split = sizes, find_and_split
         self.free_and_merge = free_and_merge
         self.request = self.taken = 0

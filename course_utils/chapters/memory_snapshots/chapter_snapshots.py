@@ -93,9 +93,10 @@ def make_all(folder: Path = FOLDER) -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """A snapshot taken on this GPU, and its peaks in bytes, as torch counts them."""
+    """A snapshot taken on this GPU: read, and as the file's dict; its peaks in bytes."""
 
     snapshot: Snapshot
+    content: dict[str, Any]
     peak_allocated: int
     peak_reserved: int
 
@@ -125,10 +126,11 @@ def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) 
             return None
         peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
         emptied()
-        write(_shortened(path), path)
+        content = _shortened(path)
+        write(content, path)
         if recording.recording_folder() is not None:
             _keep(name, path, *peaks)
-        return Taken(load(path), *peaks)
+        return Taken(load(path), content, *peaks)
 
 
 def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:

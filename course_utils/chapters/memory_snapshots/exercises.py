@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 
-from course_utils.chapters.memory_snapshots.assembled_allocator import Impossible, score
 from course_utils.chapters.memory_snapshots.made_snapshots import history_of
 from course_utils.chapters.memory_snapshots.programs import growing_cache, large_optimizer, training
-from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
+from course_utils.chapters.memory_snapshots.scores import all_right, scored
 from course_utils.lesson.answers import as_list, as_numbers, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.allocator.rules import CachingAllocator, MiB
@@ -36,7 +35,7 @@ Blocks = list[tuple[int, int, bool]]
     ),
 )
 def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
-    """At every border of the rules, at random sizes, and in a training run."""
+    """At every border of the rules, at random sizes, and in training runs."""
     real = CachingAllocator()
 
     def plain(request: int) -> tuple[float, ...]:
@@ -50,9 +49,9 @@ def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
         if got != want:
             raise Wrong(
                 f"a request of {request:,} bytes: you say {got}, want {want} (block, "
-                f"segment). {_scored(sizes=plain)}"
+                f"segment). {scored(sizes=plain)}"
             )
-    return _all_right(sizes=plain)
+    return all_right(sizes=plain)
 
 
 @exercise(
@@ -81,9 +80,9 @@ def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) 
             blocks = ", ".join(f"{held:,} at {address}" for address, held in sorted(free))
             raise Wrong(
                 f"{size:,} bytes, free blocks of {blocks or 'none'}: you say {got}, want {want}. "
-                f"{_scored(find_and_split=plain)}"
+                f"{scored(find_and_split=plain)}"
             )
-    return _all_right(find_and_split=plain)
+    return all_right(find_and_split=plain)
 
 
 FreeList = tuple[int, list[tuple[int, int]], tuple[int, int] | None]
@@ -141,9 +140,9 @@ def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
             if got != want:
                 raise Wrong(
                     f"segment {segment}, block {address} freed: you say {got!r:.200}, want {want}. "
-                    f"{_scored(free_and_merge=plain)}"
+                    f"{scored(free_and_merge=plain)}"
                 )
-    return _all_right(free_and_merge=plain)
+    return all_right(free_and_merge=plain)
 
 
 def _segments() -> list[Blocks]:
@@ -217,30 +216,3 @@ def check_diagnose(diagnose: Callable[[Any], str]) -> str:
 
 
 DISEASES = ("healthy", "leak", "fragmentation")
-
-
-def _all_right(**functions: Any) -> str:
-    """Training runs of other shapes at each try; every request must be answered as torch does."""
-    requests = 0
-    for shape in (Shape(), Shape(3, random.choice([256, 384, 640]), random.randrange(500, 4000))):
-        program = training_program(shape, random.randrange(10**6))
-        try:
-            found = score(program, **functions)
-        except Impossible as problem:
-            raise Wrong(str(problem)) from None
-        if found.first:
-            raise Wrong(f"{_says(found.same, found.total)} The first that differs: {found.first}")
-        requests += found.total
-    return f"the borders of the rules and {requests:,} requests of two training runs"
-
-
-def _scored(**functions: Any) -> str:
-    try:
-        found = score(training_program(), **functions)
-    except Exception:
-        return "With it, the allocator doesn't get through a training run."
-    return _says(found.same, found.total)
-
-
-def _says(same: int, total: int) -> str:
-    return f"Your allocator answers {same:,} of {total:,} requests as the real one does."

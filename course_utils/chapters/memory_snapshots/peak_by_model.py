@@ -14,6 +14,7 @@ from course_utils.core import files
 from course_utils.core.evidence import Series, recorded
 
 FILE = files.DATA / "predicted" / "peak_by_model.json"
+REAL_RUNS = files.DATA / "predicted" / "real_runs.json"
 STEPS = 3
 HOPPER, AMPERE = (9, 0), (8, 6)
 SCENARIO = ("model", "precision", "batch", "accumulate", "checkpointing", "optimizer", "capability")
@@ -62,6 +63,13 @@ def to_measure(every: bool, fits: Callable[[int], bool] = lambda n_bytes: True) 
         }
         for row in fitting
     ]
+
+
+def build_of(case: Row) -> Callable[[Any], Any]:
+    """What `predict_bytes` and `measured_on_gpu` need of the step that a row identifies."""
+    from course_utils.workloads.training_steps import TrainingStep
+
+    return TrainingStep(**{name: case[name] for name in IDENTIFIES}).build
 
 
 def in_gib(rows: Iterable[Row]) -> list[dict[str, str]]:

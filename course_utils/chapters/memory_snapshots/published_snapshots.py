@@ -1,11 +1,13 @@
-"""A genuine snapshot of someone else's, from its numbers in data/published/."""
+"""Genuine snapshots of someone else's, from their numbers in data/published/; replayed."""
 
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby
 from typing import Any
 
 from course_utils.chapters.memory_snapshots.made_snapshots import loaded
 from course_utils.core.evidence import Row, published
+from course_utils.memory.allocator.rules import Driver
 from course_utils.memory.snapshots.snapshot import Snapshot
 
 TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"
@@ -70,3 +72,82 @@ def _segment(offset: int, rows: list[Row]) -> dict[str, Any]:
         ],
         "frames": [],
     }
+
+
+class Placed(Driver):
+    """Puts segments at the given addresses, in order, then where `Driver` would."""
+
+    def __init__(self, addresses: Iterable[int]) -> None:
+        super().__init__()
+        self._places = iter(addresses)
+
+    def reserve(self, size: int) -> int:
+        """The next given address."""
+        place = next(self._places, None)
+        return super().reserve(size) if place is None else place
+
+
+def replayed(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
+    """What a published snapshot's GPU did, event by event, and what `make(driver)` does instead.
+
+    Its allocator is asked what torch's was asked: `malloc(bytes, stream)`, which gives a block
+    with its `address` in bytes, and `free(block)`. Segments lie where the GPU's lay, in order.
+    Each row has `event`, `n_bytes`, the `operator` that asked, `gpu` and `here`, both addresses of
+    the event (`here` None where nothing of the kind happened), and `same`: for a request whether
+    its address is the GPU's, for a segment whether the driver was asked for as many bytes.
+    Raises: LookupError for another loss.
+    """
+    rows = _plain_rows(loss)
+    driver = Placed(row["gpu"] for row in rows if row["event"] == "segment_alloc")
+    allocator, blocks, calls = make(driver), {}, 0
+    asked: list[Row] = []
+    for row in rows:
+        if row["event"] == "segment_alloc":
+            asked.append(row)
+        elif row["event"] == "alloc":
+            block = blocks[row["gpu"]] = allocator.malloc(row["n_bytes"], row["stream"])
+            made, calls = driver.calls[calls:], len(driver.calls)
+            for segment, (_, at, size) in zip(asked, made, strict=False):
+                segment |= {"here": at, "same": size == segment["n_bytes"]}
+            found = len(made) == len(asked) and all(segment["same"] for segment in asked)
+            row |= {"here": block.address, "same": found and block.address == row["gpu"]}
+            asked = []
+        elif row["event"] == "free_completed":
+            block = blocks.pop(row["gpu"])
+            row |= {"here": block.address, "same": block.address == row["gpu"]}
+            allocator.free(block)
+    return rows
+
+
+def replayed_rows(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
+    """`replayed`, as rows of a table: bytes with commas, addresses in hexadecimal."""
+    return [
+        {
+            "event": row["event"],
+            "bytes": f"{row['n_bytes']:,}",
+            "asked by": row["operator"],
+            "GPU": f"{row['gpu']:#x}",
+            "here": "–" if row["here"] is None else f"{row['here']:#x}",
+        }
+        for row in replayed(loss, make)
+    ]
+
+
+def _plain_rows(loss: str) -> list[Row]:
+    if loss not in losses():
+        raise LookupError(f"no snapshot of {loss!r}; there are {', '.join(losses())}")
+    return [
+        {name: row[name] for name in ("n_bytes", "operator", "stream")}
+        | {"event": row["action"], "gpu": row["offset"], "here": None, "same": False}
+        for row in published(TRACE).rows
+        if row["loss"] == loss and row["action"] != "free_requested"
+    ]
+
+
+def agreed(make: Callable[[Driver], Any]) -> tuple[int, int]:
+    """Of the requests of all published snapshots: at the GPU's addresses, and how many there are.
+
+    A request also counts as answered otherwise where another segment was asked of the driver.
+    """
+    rows = [row for loss in losses() for row in replayed(loss, make) if row["event"] == "alloc"]
+    return sum(row["same"] for row in rows), len(rows)

@@ -5,7 +5,7 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "rules": "CachingAllocator MiB",
+        "rules": "CachingAllocator Driver MiB OutOfMemory",
         "settings": "Settings",
     },
 )

@@ -1,4 +1,4 @@
-"""What PYTORCH_CUDA_ALLOC_CONF says, as numbers.
+"""What PYTORCH_ALLOC_CONF says (once PYTORCH_CUDA_ALLOC_CONF), as numbers.
 
 Source: torch's c10/core/AllocatorConfig.h and its documentation, notes/cuda, torch 2.13.
 """
@@ -69,7 +69,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> "Settings":
-        """Reads what PYTORCH_CUDA_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
+        """Reads what PYTORCH_ALLOC_CONF says, "max_split_size_mb:128,…" ("MB" are MiB there).
 
         Raises: ValueError, with what is known, for another option or a value out of range.
         """

@@ -9,6 +9,7 @@ LONGEST_TEXT = 2000
 # How C++ frames name a backward function and an operator.
 BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|::apply)")
 OPERATOR = re.compile(r"at::_ops::(\w+)::call")
+CELL = re.compile(r"(?:^|/)ipykernel_\d+/\d+\.py$")  # a notebook's cell: its numbers say nothing
 # Frames through which torch calls every module's `forward`.
 PASSING = ("_wrapped_call_impl", "_call_impl")
 OUTSIDE = ("site-packages/", "dist-packages/", "/torch/", "/runpy.py", "/ipykernel/", "/IPython/")
@@ -32,7 +33,8 @@ class Frame(NamedTuple):
         return self.is_python and not any(part in path for part in OUTSIDE)
 
     def __str__(self) -> str:
-        place = with_slashes(self.filename).rpartition("/")[2]
+        path = with_slashes(self.filename)
+        place = "cell" if CELL.search(path) else path.rpartition("/")[2]
         return f"{self.name}, {place}:{self.line}" if self.is_python else self.name
 
 

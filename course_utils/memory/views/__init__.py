@@ -5,10 +5,8 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "comparison": "compare draw_comparison",
         "peak_icicle": "PeakIcicle",
         "segments_map": "SegmentsMap",
         "timeline": "draw_histories draw_timeline MemoryTimeline",
-        "words": "allocation_rows",
     },
 )

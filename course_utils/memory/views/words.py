@@ -1,7 +1,5 @@
 """What there is to say about allocations, moments and sizes: the text beside every view."""
 
-import numpy as np
-
 from course_utils.memory.snapshots.lives import BEFORE, History
 from course_utils.memory.snapshots.stacks import path
 
@@ -56,28 +54,3 @@ def moment_text(history: History, moment: int) -> str:
         return BEFORE
     event = history.trace.event(moment - 1)
     return f"after event {moment:,}: {event.action}, {size_text(event.size)}"
-
-
-def allocation_rows(
-    history: History, which: str = "largest", count: int = 12
-) -> list[dict[str, str]]:
-    """Rows of a table of the `largest` allocations of a trace, or of the largest `never freed`.
-
-    What was never freed may leak, or live on with good reason; what was there before the trace is
-    not among it. Raises: ValueError for another word.
-    """
-    lives = history.allocations
-    kept = (lives.death >= history.moments) & (lives.event >= 0)
-    kinds = {"largest": np.ones(len(lives), bool), "never freed": kept}
-    if which not in kinds:
-        raise ValueError(f"The table shows {' or '.join(kinds)}, not {which!r}.")
-    places = np.flatnonzero(kinds[which])
-    order = np.lexsort((lives.birth[places], -lives.size[places]))
-    return [
-        {
-            "size": size_text(int(lives.size[place])),
-            "lives": life_text(history, place),
-            "who asked": history.site_names[history.sites[place]],
-        }
-        for place in places[order[:count]].tolist()
-    ]

@@ -7,22 +7,22 @@ import pytest
 from PIL import Image
 
 from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcomes
-from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.memory.allocator.rules import MiB
 from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.what_if import run
+from tests.support.snapshots import asked_for
 
 pytestmark = pytest.mark.without_torch
 
 
 def test_the_figure_shows_every_setting_and_where_memory_ran_out():
-    program = training_program(Shape(steps=4))
+    program = asked_for("fragmented")
     outcomes = {
         "default": run(program),
         "expandable": run(program, Settings.parse("expandable_segments:True")),
-        "on 400 MiB": run(program, capacity=400 * MiB),
+        "on 256 MiB": run(program, capacity=256 * MiB),
     }
-    assert outcomes["on 400 MiB"].ran_out is not None
+    assert outcomes["on 256 MiB"].ran_out is not None
     picture = draw_outcomes(outcomes, "Expandable segments reserve less")
     pixels = np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB"))
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20

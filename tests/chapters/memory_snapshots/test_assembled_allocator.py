@@ -3,19 +3,19 @@
 import pytest
 
 from course_utils.chapters.memory_snapshots.assembled_allocator import Impossible, score
-from course_utils.chapters.memory_snapshots.training_stream import training_program
 from course_utils.core import files
 from course_utils.memory.allocator.rules import CachingAllocator
 from course_utils.memory.recorded import recorded_trace
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import program_of
 from tests.chapters.memory_snapshots import wrong_answers as wrong
+from tests.support.snapshots import asked_for
 
 pytestmark = pytest.mark.without_torch
 
 FOLDER = files.ROOT.parent / "shared" / "snapshots"
 RULES = CachingAllocator()
-PROGRAM = training_program()
+PROGRAM = asked_for("fragmented")
 
 
 def sizes(request):
@@ -56,7 +56,7 @@ def test_they_are_scored_on_real_traces_too(name):
 
 @pytest.mark.parametrize(
     "function, least, most",
-    [("no_20_mib_buffer", 0.5, 0.95), ("first_fit", 0.5, 0.99), ("no_coalescing", 0.5, 0.95)],
+    [("no_20_mib_buffer", 0.4, 0.95), ("first_fit", 0.5, 0.99), ("no_coalescing", 0.5, 0.95)],
 )
 def test_a_broken_rule_gets_most_requests_right_and_not_all(function, least, most):
     broken = getattr(wrong, function)

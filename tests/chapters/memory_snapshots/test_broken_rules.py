@@ -2,13 +2,13 @@
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.broken_rules import BROKEN, FirstFit, NoCoalescing
-from course_utils.chapters.memory_snapshots.training_stream import Shape, training_program
 from course_utils.core import files
 from course_utils.memory.recorded import recorded_trace
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import run
+from tests.support.broken_rules import BROKEN, FirstFit, NoCoalescing
 from tests.support.replay import RecordedDriver, replay
+from tests.support.snapshots import asked_for
 
 pytestmark = pytest.mark.without_torch
 
@@ -30,6 +30,6 @@ def test_a_broken_rule_is_seen_in_the_decisions():
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_without_a_rule_the_program_still_runs_and_asks_no_less_of_the_program(rule):
-    program = training_program(Shape(layers=2, steps=2))
+    program = asked_for("step_fp32")
     found = run(program, allocator=BROKEN[rule]())
     assert found.peak_reserved >= found.peak_allocated >= 0.99 * run(program).peak_allocated

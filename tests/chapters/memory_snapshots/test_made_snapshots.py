@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils.chapters.memory_snapshots.made_snapshots import history_of, write
+from course_utils.chapters.memory_snapshots.made_snapshots import history_of, on_fake_gpu, write
 from course_utils.chapters.memory_snapshots.programs import training
 from course_utils.memory import counting
 
@@ -26,3 +26,9 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path):
     with pytest.raises(Exception, match="pickle"):
         write({"segments": [lambda: None]}, path)
     assert path.read_bytes() == before
+
+
+def test_on_a_fake_gpu_nobody_says_what_kind_a_tensor_is():
+    found = on_fake_gpu(lambda where: torch.empty(1000, device=where))
+    (segment, alloc, *_) = found.trace().events()
+    assert (segment.size, alloc.size, alloc.category) == (2 * 2**20, 4000, "")

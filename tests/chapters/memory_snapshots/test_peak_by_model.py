@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from course_utils.chapters.memory_snapshots.peak_by_model import (
+    IDENTIFIES,
+    build_of,
     in_gib,
     predict_row,
     predicted,
@@ -33,6 +35,12 @@ def test_peaks_are_shown_in_gib_and_their_errors_in_order():
     assert before["allocated, measured"] == "–" != after["allocated, measured"]
     assert wrong_by([measured, measured], "allocated") == [1, 1]
     assert wrong_by([measured], "allocated", but=row["model"]) == []
+
+
+def test_a_row_identifies_the_step_that_is_measured():
+    row = to_measure(every=False)[0]
+    step = build_of(row).__self__
+    assert all(getattr(step, name) == row[name] for name in IDENTIFIES)
 
 
 def test_the_kept_predictions_are_what_is_predicted_now():

@@ -30,3 +30,10 @@ def test_a_path_tells_whose_code_it_is_on_linux_and_windows(file, own):
 
 def test_a_windows_path_leaves_only_the_file_in_a_label():
     assert str(Frame("fit", "C:\\Users\\me\\train.py", 3)) == "fit, train.py:3"
+
+
+def test_a_notebooks_cell_is_named_as_one():
+    assert str(Frame("fit", "/tmp/ipykernel_77/4258440433.py", 3)) == "fit, cell:3"
+    assert str(Frame("fit", "C:\\Temp\\ipykernel_77\\42.py", 3)) == "fit, cell:3"
+    assert str(Frame("fit", "ipykernel_77/42.py", 3)) == "fit, cell:3"
+    assert Frame("fit", "/tmp/ipykernel_77/4258440433.py", 3).is_own
