@@ -156,7 +156,7 @@ def test_a_trace_that_contradicts_itself_shows_no_absurd_number(seed):
         assert min(cells.bytes_by_kind.values()) >= 0 and cells.reserved <= layout.total + 1
 
 
-def test_a_million_live_blocks_are_no_reason_to_wait():
+def test_six_times_the_live_blocks_take_far_less_than_36_times_as_long():
     count = 60_000
 
     def seconds(live):
@@ -168,4 +168,5 @@ def test_a_million_live_blocks_are_no_reason_to_wait():
         history(snapshot)
         return time.process_time() - start
 
-    assert seconds(count) < 12 * seconds(count // 6)
+    least = [min(seconds(live) for _ in range(3)) for live in (count, count // 6)]
+    assert least[0] < 18 * least[1]
