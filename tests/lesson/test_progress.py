@@ -106,7 +106,7 @@ def test_a_run_without_a_reader_keeps_nothing(monkeypatch, tmp_path):
 
 def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept, tmp_path):
     wanted = {c["id"]: c["source"] for c in catalog.code_cells(files.chapter_path("06"))}
-    sources = [wanted["setup"], wanted["by-hand"], "del FP16", wanted["subnormal-claims"], "1 + 1"]
+    sources = [wanted["setup"], wanted["by-hand"], "del FP16", wanted["ulps"], "1 + 1"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     path = tmp_path / "copy.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
