@@ -12,6 +12,7 @@ BEGINNING = b"]\x94("  # of a list that is put together at once
 REFERENCES = re.compile(
     rb"\]\x94(\((?:(?>(?:h.){8}|(?:j....){8}|h.|j....))*+(e(?!\())?+)", re.DOTALL
 )
+LONGEST_BEGINNING = 2000  # bytes, of a list that is to be known again
 PERHAPS_END = re.compile(rb"e[hju]")  # of a list, or in the middle of a reference
 
 
@@ -19,49 +20,31 @@ def with_lists_once(body: bytes) -> bytes:
     """The same program, with each list of references written out once.
 
     Lists are looked for by their bytes alone: text can't hold these, as they aren't UTF-8, but a
-    number can, so the result has to be checked like any program.
+    number can, so the result has to be checked like any program. Where a list ends is told by a
+    regular expression, byte by byte; one that was there before is known sooner, by its bytes up to
+    what may be its end, and then by all of them.
     """
-    lists = _Lists()
-    parts, copied, at = bytearray(), 0, body.find(BEGINNING)
+    numbers: dict[bytes, int] = {}  # of the lists there were, by their bytes
+    likely: dict[bytes, tuple[bytes, bytes]] = {}  # by how one begins: its bytes, what asks for it
+    parts: list[bytes] = []
+    copied, at = 0, body.find(BEGINNING)
     while at >= 0:
-        number, stop, is_new = lists.at(body, at)
-        if is_new:
-            parts += body[copied:stop] + b"Q"
-            copied = stop
-        elif number is not None:
-            parts += body[copied:at] + b"J" + number.to_bytes(4, "little") + b"Q\x94"
-            copied = stop
-        at = body.find(BEGINNING, stop)
-    return bytes(parts + body[copied:])
-
-
-class _Lists:
-    """The lists of references there were, by their bytes.
-
-    Where one ends is told by a regular expression, byte by byte; one that was there before is
-    known sooner, by its bytes up to what may be its end, and then by all of them.
-    """
-
-    def __init__(self) -> None:
-        self.texts: list[bytes] = []
-        self.number_of: dict[bytes, int] = {}
-        self.guess: dict[bytes, int] = {}
-
-    def at(self, body: bytes, at: int) -> tuple[int | None, int, bool]:
-        """Which list begins at a place, its end, and whether it is new.
-
-        None for what isn't one, and where its references end: no list begins within these.
-        """
-        perhaps = PERHAPS_END.search(body, at, at + 2000)
+        perhaps = PERHAPS_END.search(body, at, at + LONGEST_BEGINNING)
         beginning = body[at + 2 : perhaps.end() if perhaps else at]
-        known = self.guess.get(beginning)
-        if known is not None and body.startswith(self.texts[known], at + 2):
-            return known, at + 2 + len(self.texts[known]), False
-        found: Any = REFERENCES.match(body, at)
-        if not found[2]:
-            return None, found.end(), False
-        number = self.guess[beginning] = self.number_of.setdefault(found[1], len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(found[1])
-            return number, found.end(), True
-        return number, found.end(), False
+        text, again = likely.get(beginning, (b"", b""))
+        if text and body.startswith(text, at + 2):
+            parts += (body[copied:at], again)
+            stop = copied = at + 2 + len(text)
+        else:
+            found: Any = REFERENCES.match(body, at)
+            stop = found.end()  # within references no list begins
+            if found[2]:
+                count = len(numbers)
+                number = numbers.setdefault(found[1], count)
+                again = b"J" + number.to_bytes(4, "little") + b"Q\x94"
+                likely[beginning] = found[1], again
+                is_new = number == count
+                parts += (body[copied:stop], b"Q") if is_new else (body[copied:at], again)
+                copied = stop
+        at = body.find(BEGINNING, stop)
+    return b"".join([*parts, body[copied:]])
