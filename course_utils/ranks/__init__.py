@@ -9,7 +9,7 @@ from typing import Any
 SESSION = "connect pull push restart run run_cell start stop warm_up"
 ERRORS = "RankError RanksError RanksInterrupted"
 ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "engine.report")
-ROOMS["failures"] = "engine.magic"
+ROOMS |= {"failures": "engine.magic", "output": "engine.printer"}
 
 
 def __getattr__(name: str) -> Any:

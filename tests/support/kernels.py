@@ -5,8 +5,10 @@ import signal
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jupyter_client.manager import start_new_kernel
 
@@ -41,24 +43,29 @@ class Kernel:
 
     def run(self, code: str, interrupt_when: str = "") -> Result:
         """Runs a cell; presses Ctrl-C once the cell has printed `interrupt_when`."""
-        start, message = time.monotonic(), self.client.execute(code)
+        start = time.monotonic()
         text, error = "", ""
-        while True:
-            found = self.client.get_iopub_msg(timeout=CELL_SECONDS)
-            if found["parent_header"].get("msg_id") != message:
-                continue
-            kind, content = found["msg_type"], found["content"]
+        for kind, content in self.heard(code):
             if kind == "stream":
                 text += content["text"]
             elif kind in ("execute_result", "display_data"):
                 text += content["data"]["text/plain"]
             elif kind == "error":
                 error = f"{content['ename']}: {content['evalue']}"
-            elif kind == "status" and content["execution_state"] == "idle":
-                return Result(text, error, time.monotonic() - start)
             if interrupt_when and interrupt_when in text:
                 interrupt_when = ""
                 threading.Timer(0.3, self.interrupt).start()
+        return Result(text, error, time.monotonic() - start)
+
+    def heard(self, code: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Runs a cell; the type and the content of each message of its output, as it comes."""
+        message = self.client.execute(code)
+        while True:
+            found = self.client.get_iopub_msg(timeout=CELL_SECONDS)
+            if found["parent_header"].get("msg_id") == message:
+                if found["content"].get("execution_state") == "idle":
+                    return
+                yield found["msg_type"], found["content"]
 
     def cell(self, code: str, options: str = "", interrupt_when: str = "") -> Result:
         """Runs a `%%ranks` cell."""

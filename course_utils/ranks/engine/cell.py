@@ -15,7 +15,7 @@ BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "proc
 
 
 def run_cell(source: str, filename: str, names: Namespace) -> None:
-    """Runs a cell; the value of a last expression is printed, as a notebook shows it."""
+    """Runs a cell; the value of a last expression is shown, as a notebook shows it."""
     place.remember(filename, source)
     tree = ast.parse(source, filename)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -25,7 +25,7 @@ def run_cell(source: str, filename: str, names: Namespace) -> None:
         value = eval(shown, names)
         if value is not None:
             names["_"] = value
-            print(repr(value))
+            sys.displayhook(value)
 
 
 def call(payload: bytes, names: Namespace) -> bytes:

@@ -35,7 +35,7 @@ class Rank:
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
         self.busy, self.prepared = False, False
-        self.budget, self.pipe = output.capture(*pipe, self._print)
+        self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
         self.flight = flight.Reader()
@@ -85,7 +85,7 @@ class Rank:
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
             "local_rank": self.local_rank, "device": torch.device(device),
         }  # fmt: skip
-        self.pipe.drain()
+        self.output.end()
 
     def _serve_store(self) -> Any:
         import torch.distributed as dist
@@ -95,7 +95,7 @@ class Rank:
         return dist.TCPStore("0.0.0.0", 0, self.world_size, is_master=True, wait_for_workers=False)
 
     def _do(self, order: wire.Message, payload: bytes) -> None:
-        self.budget.left = output.LIMIT_CHARS
+        self.output.begin()
         result, failure = None, dict[str, Any]()
         try:
             self.busy = True
@@ -105,9 +105,7 @@ class Rank:
             self.busy = False
         if os.getpid() != self.pid:
             return
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self.pipe.drain()
+        self.output.end()
         records = self.flight.fresh()
         done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
         self.line.send(done, result or b"")
@@ -158,11 +156,9 @@ class Rank:
             end(self.pid)
 
     def _relieve(self) -> None:
-        """Between two orders: what was printed is on its way soon, and no pipe stays full."""
+        """Between two orders: what was printed is on its way soon."""
         if self.busy:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            self.pipe.drain(at_least=output.LUMP_BYTES)
+            self.output.flush()
 
     def _say_where(self, order: wire.Message) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"

@@ -10,8 +10,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_utils.ranks.engine import report, wire
-from course_utils.ranks.engine.printer import Printer
+from course_utils.ranks.engine import printer, report, wire
+from course_utils.ranks.engine.live import UNATTENDED
 from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
 from course_utils.ranks.engine.stall import Watch
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
 TELL_SECONDS = 8  # a cell that runs so long says where it is
-UNATTENDED = "COURSE_RANKS_UNATTENDED"  # set where nobody watches: no such word in between
+SHOWN = ("cell", "call")  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
@@ -34,7 +34,9 @@ class Turn:
     ) -> None:
         self.crew, self.id, self.limit = crew, order["id"], limit
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
-        self.printer, self.words = Printer(ranks), dict[int, str]()
+        self.printer, self.words = printer.Printer(ranks), dict[int, str]()
+        if order["do"] in SHOWN:
+            printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
         self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
@@ -56,6 +58,7 @@ class Turn:
                 self._listen(bell)
                 self._count_the_dead()
                 verdict = self._look(time.monotonic())
+                self.printer.refresh(time.monotonic() - self.started)
         return self._conclude(verdict)
 
     def _listen(self, bell: int) -> None:
@@ -78,6 +81,7 @@ class Turn:
         now = time.monotonic()
         if message["type"] == "out" and message["stream"] == "pipe":
             self.words[rank] = self.words.get(rank, "") + message["text"]
+            self.printer.overhear(rank, message["text"])
         elif message["type"] == "out":
             self.printer.add(rank, message["stream"], message["text"])
         elif message["id"] == self.id and message["type"] == "where":
@@ -130,7 +134,7 @@ class Turn:
             return "stuck"
         if now - self.started > TELL_SECONDS and not self.told:
             self.told = True
-            print(report.running(TELL_SECONDS, self._places()), flush=True)
+            self.printer.say(report.running(TELL_SECONDS, self._places()))
         return ""
 
     def _sample(self, now: float) -> None:
