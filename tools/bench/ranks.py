@@ -1,183 +1,222 @@
-"""How quick ranks are, beside mp.spawn and ipyparallel: `python -m tools.bench.ranks 4`.
+"""How quick ranks in a notebook are, beside other ways: `python -m tools.bench.ranks 4`.
 
-ipyparallel is compared where it can be imported (PYTHONPATH may name a folder that has it).
-Seconds are those until an all_reduce of all ranks is done. Each number is the median of several.
+Each contender runs in a real Jupyter kernel. A round gives every contender a fresh kernel in turn,
+so that a machine that slows down slows all of them:
+
+    kernel   seconds until an empty kernel is ready
+    cold     seconds from there until the first all_reduce of all ranks is done
+    warm     a cell with an all_reduce: the median, and from the 10th to the 90th percentile
+    restart  fresh ranks, and an all_reduce of them
+    MB       proportional set size (PSS) of the kernel and all that came from it, at most
+    left     processes that are there two seconds after the kernel was killed
+
+`--peers` names a Python that has ipyparallel, jupyter-distributed and nbdistributed, best with the
+same torch. Who isn't installed or fails is named with the reason. Linux only.
 """
 
 import argparse
 import contextlib
-import io
 import os
-import signal
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-CELL = "x = torch.ones(2) * rank\ndist.all_reduce(x)"
-JOIN = """
-import os, torch, torch.distributed as dist
-os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-dist.init_process_group("gloo", store=dist.FileStore(folder, n), rank=rank, world_size=n)
-"""
-Row = dict[str, float | None]
+import psutil
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
 
+from course_utils.core import files
+from course_utils.core.machine import this_machine
+from tools.bench.rank_contenders import WORKER, Contender, contenders
 
-def seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    with contextlib.redirect_stdout(io.StringIO()):
-        work()
-    return time.perf_counter() - start
-
-
-def median(work: Callable[[], Any], times: int) -> float:
-    return statistics.median(seconds(work) for _ in range(times))
+MARK = "COURSE_BENCH"
+CELL_SECONDS = 120
+PYTHON_KERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+Found = dict[str, list[float]]
+UNITS = {"kernel": "{:.2f} s", "cold": "{:.2f} s", "warm": "{:.1f} ms", "restart": "{:.2f} s",
+         "MB": "{:.0f} MB", "left": "{:.0f}"}  # fmt: skip
 
 
-def bench_ours(n: int, times: int) -> Row:
-    from course_utils import ranks
+class Kernel:
+    """A kernel whose processes are known by a mark in their environment."""
 
-    def cold() -> None:
-        ranks.stop()
-        ranks.run_cell(CELL, n)
-
-    def restarted() -> None:
-        ranks.restart()
-        ranks.run_cell(CELL)
-
-    found: Row = {"cold": median(cold, max(3, times // 10))}
-    found["warm"] = median(lambda: ranks.run_cell(CELL), times)
-    found["restart"] = median(restarted, max(3, times // 5))
-    found["MB a rank"] = statistics.median(own_megabytes(pid) for pid in ranks.run(os.getpid))
-    ranks.stop()
-    return found | {"left after kill -9": left_after_kill(OURS_ALONE.format(n=n))}
-
-
-def own_megabytes(pid: int) -> float:
-    """Memory that a process shares with nobody, in 10^6 bytes."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024 / 1e6
-
-
-OURS_ALONE = "from course_utils import ranks; ranks.start({n})"
-IPYPARALLEL_ALONE = (
-    "import ipyparallel as p; p.Cluster(n={n}, log_level=50).start_and_connect_sync()"
-)
-
-
-def left_after_kill(code: str) -> float:
-    """Processes that a Python leaves when it is killed, a second later."""
-    mark = f"COURSE_BENCH={os.urandom(8).hex()}"
-    name, value = mark.split("=")
-    alone = f"import time\n{code}\nprint('ready', flush=True)\ntime.sleep(1000)"
-    process = subprocess.Popen(
-        [sys.executable, "-c", alone], env={**os.environ, name: value}, stdout=subprocess.PIPE,
-        start_new_session=True, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout
-    while b"ready" not in process.stdout.readline():
-        pass
-    process.kill()
-    process.wait()
-    time.sleep(1)
-    left = marked(mark)
-    for pid in left:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return len(left)
-
-
-def marked(mark: str) -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-    return found
-
-
-def spawned(rank: int, n: int, folder: str) -> None:
-    names: dict[str, Any] = {"rank": rank, "n": n, "folder": folder}
-    exec(JOIN + CELL, names)
-
-
-def bench_spawn(n: int, times: int) -> Row:
-    import torch.multiprocessing as mp
-
-    def once() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            mp.spawn(spawned, (n, f"{folder}/store"), nprocs=n)
-
-    every = median(once, max(3, times // 10))
-    return {"cold": every, "warm": every, "restart": every}
-
-
-def bench_ipyparallel(n: int, times: int) -> Row:
-    import ipyparallel
-
-    cluster: list[Any] = []
-
-    def cold() -> None:
-        stop()
-        cluster[:] = [ipyparallel.Cluster(n=n, log_level=50)]
-        view = cluster[0].start_and_connect_sync()[:]
-        view.scatter("rank", range(n), flatten=True, block=True)
-        view.push({"n": n, "folder": tempfile.mktemp()}, block=True)
-        view.execute(JOIN + CELL, block=True)
-        cluster.append(view)
-
-    def stop() -> None:
-        if cluster:
-            cluster[0].stop_cluster_sync()
-
-    found: Row = {"cold": seconds(cold)}
-    found["warm"] = median(lambda: cluster[1].execute(CELL, block=True), times)
-    found["restart"] = seconds(cold)
-    pids = cluster[1].apply_sync(os.getpid)
-    found["MB a rank"] = statistics.median(own_megabytes(pid) for pid in pids)
-    stop()
-    return found | {"left after kill -9": left_after_kill(IPYPARALLEL_ALONE.format(n=n))}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("n", nargs="?", type=int, default=4, help="ranks")
-    parser.add_argument("--times", type=int, default=50, help="warm cells to time")
-    options = parser.parse_args()
-    from course_utils.core.machine import this_machine
-
-    print(f"{this_machine().title}, {this_machine().versions}, {options.n} ranks")
-    rows = {}
-    for name, bench in (
-        ("this course", bench_ours),
-        ("mp.spawn", bench_spawn),
-        ("ipyparallel", bench_ipyparallel),
-    ):
-        try:
-            rows[name] = bench(options.n, options.times)
-        except ImportError:
-            print(f"{name} can't be imported here")
-    columns = list(rows["this course"])
-    print(f"{'':14}" + "".join(f"{c:>20}" for c in columns))
-    for name, row in rows.items():
-        print(
-            f"{name:14}"
-            + "".join(f"{shown(row.get(c), rows['this course'][c], c):>20}" for c in columns)
+    def __init__(self, python: str, contender: Contender, folder: str) -> None:
+        self.mark = uuid.uuid4().hex
+        argv = contender.argv or [python, *PYTHON_KERNEL]
+        self.manager = KernelManager()
+        self.manager._kernel_spec = KernelSpec(argv=argv, display_name="", language="python")
+        path = os.pathsep.join([str(Path(python).parent), os.environ["PATH"]])  # as when activated
+        own = {**os.environ, MARK: self.mark, "PYTHONPATH": str(files.ROOT), "PATH": path}
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.manager.start_kernel(
+            env={**os.environ, **own, **contender.environment}, cwd=folder, **silent
         )
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=CELL_SECONDS)
+
+    def run(self, code: str) -> str:
+        """What a cell printed. Raises: RuntimeError where it failed."""
+        message, text = self.client.execute(code), ""
+        while True:
+            heard = self.client.get_iopub_msg(timeout=CELL_SECONDS)
+            if heard["parent_header"].get("msg_id") != message:
+                continue
+            kind, content = heard["msg_type"], heard["content"]
+            if kind == "error":
+                raise RuntimeError(f"{content['ename']}: {content['evalue']}")
+            if content.get("execution_state") == "idle":
+                return text
+            text += content.get("text", "") + content.get("data", {}).get("text/plain", "")
+
+    def processes(self) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == self.mark and process.status() != "zombie":
+                    found.append(process)
+        return found
+
+    def megabytes(self) -> float:
+        """PSS of all of them, in 10^6 bytes."""
+        total = 0
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_full_info().pss
+        return total / 1e6
+
+    def kill(self) -> int:
+        """Kills the kernel; how many processes are left two seconds later (they are killed too)."""
+        self.client.stop_channels()
+        psutil.Process(self.manager.provisioner.pid).kill()
+        time.sleep(2)
+        left = self.processes()
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self.manager.shutdown_kernel(now=True)
+        return len(left)
 
 
-def shown(value: float | None, ours: float | None, column: str) -> str:
-    if value is None:
+def seconds(kernel: Kernel, cells: list[str], total: str = "") -> float:
+    """How long the cells take. Raises: RuntimeError where the last one doesn't print `total`."""
+    start = time.perf_counter()
+    said = [kernel.run(cell) for cell in cells]
+    took = time.perf_counter() - start
+    if total not in said[-1]:
+        raise RuntimeError(f"it printed {said[-1].strip()[-300:]!r}")
+    return took
+
+
+def most_megabytes(kernel: Kernel, cell: str) -> float:
+    """The most memory that is seen while the cell runs."""
+    found = [kernel.megabytes()]
+    running = threading.Thread(target=kernel.run, args=(cell,))
+    running.start()
+    while running.is_alive():
+        found.append(kernel.megabytes())
+        time.sleep(0.2)
+    return max(found)
+
+
+def once(contender: Contender, options: argparse.Namespace, folder: str) -> Found:
+    """A round of one contender, in a kernel of its own. Raises: RuntimeError where it can't run."""
+    python = options.peers if contender.peer else sys.executable
+    missing = reason(contender, python)
+    if missing:
+        raise RuntimeError(missing)
+    start = time.perf_counter()
+    kernel = Kernel(python, contender, folder)
+    found: Found = {"kernel": [time.perf_counter() - start]}
+    try:
+        total = f"total {sum(range(options.n))}.0" if contender.says else ""
+        found["cold"] = [seconds(kernel, contender.first, total)]
+        times = 2 if contender.anew else options.times
+        found["warm"] = [1e3 * seconds(kernel, [contender.warm]) for _ in range(times)]
+        if contender.restart:
+            found["restart"] = [seconds(kernel, contender.restart)]
+        found["MB"] = [most_megabytes(kernel, contender.hold)]
+    finally:
+        left = kernel.kill()
+    return found | {"left": [left]}
+
+
+def reason(contender: Contender, python: str) -> str:
+    """Why it can't run, or nothing."""
+    known = {**os.environ, "PYTHONPATH": str(files.ROOT)}
+    command = [python, "-c", f"import {contender.needs}"]
+    ran = subprocess.run(command, capture_output=True, text=True, env=known)
+    return ran.stderr.strip().rpartition("\n")[2]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("n", nargs="?", type=int, default=4, help="ranks")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--times", type=int, default=50, help="warm cells in a round")
+    parser.add_argument("--peers", default=sys.executable, help="a Python that has the peers")
+    parser.add_argument("--only", help="names of contenders, with commas")
+    options = parser.parse_args()
+    print(f"{this_machine().title}, {this_machine().versions}, {options.n} ranks", flush=True)
+    found, failed = race(options)
+    print(table(found))
+    for name, why in failed.items():
+        print(f"{name} has no row: {why}")
+    return 0
+
+
+def race(options: argparse.Namespace) -> tuple[dict[str, Found], dict[str, str]]:
+    """All rounds: what was measured by contender, and why others weren't."""
+    field = contenders(options.n, options.peers)
+    if options.only:
+        field = [one for one in field if one.name in options.only.split(",")]
+    found: dict[str, Found] = {one.name: defaultdict(list) for one in field}
+    failed: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "worker.py").write_text(WORKER)
+        for _ in range(options.rounds):
+            for one in random.sample(field, len(field)):
+                if one.name in failed:
+                    continue
+                try:
+                    new = once(one, options, folder)
+                except Exception as error:
+                    failed[one.name] = f"{type(error).__name__}: {error}"
+                    continue
+                for column, values in new.items():
+                    found[one.name][column] += values
+    return {name: values for name, values in found.items() if values}, failed
+
+
+def table(found: dict[str, Found]) -> str:
+    """A row for each contender, as Markdown; how many times as long as the first took it."""
+    ours = next(iter(found.values()), {})
+    lines = ["| | " + " | ".join(UNITS) + " |", "|---" * (len(UNITS) + 1) + "|"]
+    for name, values in found.items():
+        shown = [cell(column, values[column], ours.get(column, [])) for column in UNITS]
+        lines.append(f"| {name} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def cell(column: str, values: list[float], ours: list[float]) -> str:
+    """The median; of times also the spread, and the ratio to ours."""
+    if not values:
         return "–"
-    if column in ("MB a rank", "left after kill -9"):
-        return f"{value:.0f}"
-    ratio = f" ({value / ours:.1f}×)" if ours and value != ours else ""
-    return f"{value * 1e3:.1f} ms{ratio}"
+    shown = UNITS[column].format
+    middle, ordered = statistics.median(values), sorted(values)
+    if column not in ("cold", "warm", "restart"):
+        return shown(middle)
+    tenth = len(values) // 10
+    times = f", {middle / statistics.median(ours):.1f}×" if ours and ours is not values else ""
+    return f"{shown(middle)} ({ordered[tenth]:.4g}–{ordered[-1 - tenth]:.4g}){times}"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
