@@ -5,6 +5,7 @@ so that a machine that slows down slows all of them:
 
     kernel   seconds until an empty kernel is ready
     cold     seconds from there until the first all_reduce of all ranks is done
+    both     the two together: some start their ranks with the kernel
     warm     a cell with an all_reduce: the median, and from the 10th to the 90th percentile
     restart  fresh ranks, and an all_reduce of them
     MB       proportional set size (PSS) of the kernel and all that came from it, at most
@@ -40,7 +41,7 @@ MARK = "COURSE_BENCH"
 CELL_SECONDS = 120
 PYTHON_KERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
 Found = dict[str, list[float]]
-UNITS = {"kernel": "{:.2f} s", "cold": "{:.2f} s", "warm": "{:.1f} ms", "restart": "{:.2f} s",
+UNITS = {"kernel": "{:.2f} s", "cold": "{:.2f} s", "both": "{:.2f} s", "warm": "{:.1f} ms", "restart": "{:.2f} s",
          "MB": "{:.0f} MB", "left": "{:.0f}"}  # fmt: skip
 
 
@@ -138,6 +139,7 @@ def once(contender: Contender, options: argparse.Namespace, folder: str) -> Foun
     try:
         total = f"total {sum(range(options.n))}.0" if contender.says else ""
         found["cold"] = [seconds(kernel, contender.first, total)]
+        found["both"] = [found["kernel"][0] + found["cold"][0]]
         times = 2 if contender.anew else options.times
         found["warm"] = [1e3 * seconds(kernel, [contender.warm]) for _ in range(times)]
         if contender.restart:
@@ -211,7 +213,7 @@ def cell(column: str, values: list[float], ours: list[float]) -> str:
         return "–"
     shown = UNITS[column].format
     middle, ordered = statistics.median(values), sorted(values)
-    if column not in ("cold", "warm", "restart"):
+    if column not in ("cold", "both", "warm", "restart"):
         return shown(middle)
     tenth = len(values) // 10
     times = f", {middle / statistics.median(ours):.1f}×" if ours and ours is not values else ""
