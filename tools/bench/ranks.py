@@ -41,8 +41,16 @@ MARK = "COURSE_BENCH"
 CELL_SECONDS = 120
 PYTHON_KERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
 Found = dict[str, list[float]]
-UNITS = {"kernel": "{:.2f} s", "cold": "{:.2f} s", "both": "{:.2f} s", "warm": "{:.1f} ms", "restart": "{:.2f} s",
-         "MB": "{:.0f} MB", "left": "{:.0f}"}  # fmt: skip
+UNITS = {
+    "kernel": "{:.2f} s",
+    "cold": "{:.2f} s",
+    "both": "{:.2f} s",
+    "warm": "{:.1f} ms",
+    "restart": "{:.2f} s",
+    "MB": "{:.0f} MB",
+    "left": "{:.0f}",
+}
+TIMES = ("cold", "both", "warm", "restart")
 
 
 class Kernel:
@@ -213,7 +221,7 @@ def cell(column: str, values: list[float], ours: list[float]) -> str:
         return "–"
     shown = UNITS[column].format
     middle, ordered = statistics.median(values), sorted(values)
-    if column not in ("cold", "both", "warm", "restart"):
+    if column not in TIMES:
         return shown(middle)
     tenth = len(values) // 10
     times = f", {middle / statistics.median(ours):.1f}×" if ours and ours is not values else ""
