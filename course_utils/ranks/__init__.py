@@ -6,7 +6,7 @@ Nothing else of the course is imported here: it could be a package of its own.
 from importlib import import_module
 from typing import Any
 
-SESSION = "connect pull push restart run run_cell start stop warm_up"
+SESSION = "connect pull push restart run run_cell start stop wait warm_up"
 ERRORS = "RankError RanksError RanksInterrupted"
 ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "engine.report")
 ROOMS |= {"failures": "engine.magic", "output": "engine.printer"}

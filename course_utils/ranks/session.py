@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_utils.ranks.engine import cell, place, report, script, wire
+from course_utils.ranks.engine import background, cell, place, report, script, wire
 from course_utils.ranks.engine.crew import Crew
 from course_utils.ranks.engine.report import RankError, RanksError
 from course_utils.ranks.engine.starters import Forked, Launched, Spawned, Starter
@@ -64,6 +64,7 @@ def start(
     """
     if n is not None and n < 1:
         raise ValueError(f"at least 1 rank, not {n}")
+    background.refuse()
     _session.limit_seconds = limit_seconds or _session.limit_seconds
     if _fits(n, device):
         return
@@ -226,13 +227,28 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
 
 def restart() -> None:
     """New ranks, as many as there were, with no variables."""
+    background.end(_interrupt)
     if _session.crew:
         _session.crew.dismiss()
     start()
 
 
+def wait() -> None:
+    """Waits for the cell that runs in the background (`%%ranks --bg`).
+
+    Raises: what went wrong in it, as the cell itself would have.
+    """
+    background.wait(_interrupt)
+
+
+def _interrupt() -> None:
+    if _session.crew and _session.crew.turn:
+        _session.crew.turn.interrupt()
+
+
 def stop() -> None:
     """Ends the ranks and whoever started them."""
+    background.end(_interrupt)
     _end_all()
     _session.n, _session.device, _session.limit_seconds = None, None, LIMIT_SECONDS
 

@@ -20,6 +20,7 @@ class Crew:
         self.starter, self.device = starter, device
         self.lines: dict[int, wire.Line] = {}
         self.hellos: dict[int, wire.Message] = {}
+        self.turn: Turn | None = None  # the order of now, or the last one
         self.cells, self.key = 0, os.urandom(6).hex()
         starter.start(n, dict(os.environ))
         try:
@@ -70,7 +71,8 @@ class Crew:
         """
         self.cells += 1
         order = {**order, "id": self.cells, "key": f"{self.key}-{self.cells}"}
-        return Turn(self, order, payload, only or sorted(self.lines), limit_seconds).result()
+        self.turn = Turn(self, order, payload, only or sorted(self.lines), limit_seconds)
+        return self.turn.result()
 
     def _welcome(self, n: int | None) -> None:
         end = time.monotonic() + CONNECT_SECONDS

@@ -2,9 +2,11 @@
 
 import argparse
 import shlex
+from functools import partial
 from typing import Any, NoReturn
 
 from course_utils import ranks
+from course_utils.ranks.engine import background
 
 _failures: list[str] = []
 
@@ -26,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--debug", action="store_true", help="TORCH_DISTRIBUTED_DEBUG=DETAIL")
     found.add_argument("--device", choices=("cpu", "cuda"), help="cuda: share GPUs over gloo")
     found.add_argument("--save", help="write the cell as a script for torchrun")
+    found.add_argument("--bg", action="store_true", help="go on meanwhile; ranks.wait() waits")
     found.add_argument("--fails", action="store_true", help="the failure is wanted: print it")
     return found
 
@@ -36,17 +39,21 @@ def run_magic(line: str, source: str) -> None:
     Line numbers in messages are those of the whole cell, its first line included.
     """
     options = parser().parse_args(shlex.split(line.partition("#")[0]))
+    work = partial(
+        ranks.run_cell,
+        "\n" + source,
+        options.n,
+        only=options.only,
+        init=not options.no_init,
+        debug=options.debug,
+        limit_seconds=options.timeout,
+        device=options.device,
+        save=options.save,
+    )
+    if options.bg:
+        return background.begin(work)
     try:
-        ranks.run_cell(
-            "\n" + source,
-            options.n,
-            only=options.only,
-            init=not options.no_init,
-            debug=options.debug,
-            limit_seconds=options.timeout,
-            device=options.device,
-            save=options.save,
-        )
+        work()
     except ranks.RankError as error:
         if not options.fails:
             raise

@@ -51,6 +51,10 @@ class Turn:
     def unfinished(self) -> set[int]:
         return set(self.ranks) - set(self.outcomes)
 
+    def interrupt(self) -> None:
+        """Ctrl-C, of whoever isn't the thread that runs this; the second one waits for nobody."""
+        self._ask_to_stop("Interrupted.", again=bool(self.why))
+
     def result(self) -> dict[int, Outcome]:
         verdict = ""
         with interrupts() as bell:
@@ -68,7 +72,7 @@ class Turn:
         for ready in wait([*lines, *others, bell], pause):
             if ready == bell:
                 os.read(bell, 64)
-                self._ask_to_stop("Interrupted.", again=bool(self.why))
+                self.interrupt()
             elif ready in lines:
                 self._hear(lines[ready])
 

@@ -107,7 +107,8 @@ class Listener:
 def dial(address: str, patience_seconds: float = 30) -> Line:
     """A line to the notebook that listens at `address`; tries again while nobody answers.
 
-    The notebook may be busy and greet later.
+    The notebook may be busy and greet later. On this machine it listened before it started anybody:
+    who is refused there comes too late.
     Raises: OSError where nobody answers in that time, AuthenticationError for a wrong key.
     """
     host, port, key = address.rsplit(":", 2)
@@ -116,8 +117,9 @@ def dial(address: str, patience_seconds: float = 30) -> Line:
         try:
             caller = socket.create_connection((host, int(port)), timeout=HANDSHAKE_SECONDS)
             break
-        except OSError:
-            if time.monotonic() > end:
+        except OSError as error:
+            gone = isinstance(error, ConnectionRefusedError) and host.startswith("127.")
+            if gone or time.monotonic() > end:
                 raise
             time.sleep(0.1)
     caller.settimeout(None)

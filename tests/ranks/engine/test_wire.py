@@ -3,6 +3,9 @@
 import multiprocessing
 import socket
 import threading
+import time
+
+import pytest
 
 from course_utils.ranks.engine import wire
 
@@ -59,3 +62,13 @@ def test_who_calls_and_says_nothing_is_hung_up_on(monkeypatch):
     with socket.create_connection((host, int(port))):
         assert listener.accept(10) is None
     listener.close()
+
+
+def test_who_dials_a_notebook_that_is_gone_doesnt_wait_for_it():
+    listener = wire.Listener()
+    address = listener.address
+    listener.close()
+    start = time.monotonic()
+    with pytest.raises(ConnectionRefusedError):
+        wire.dial(address)
+    assert time.monotonic() - start < 20  # of 30 seconds of patience
