@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from typing import Any
 
 UNATTENDED = "COURSE_RANKS_UNATTENDED"  # set where nobody watches: nothing is shown in between
@@ -35,7 +36,7 @@ class Area:
 
     def __init__(self) -> None:
         self._shell = frontend()
-        self.allowed = self._shell is not None and _source(self._shell).startswith(MAGIC)
+        self.allowed = self._shell is not None and _is_ours(self._shell)
         self._id, self._text, self._drawn = "", "", 0.0
 
     def draw(self, text: str, seconds: float) -> None:
@@ -58,9 +59,17 @@ class Area:
         self._id, self._text = "", ""
 
 
-def _source(shell: Any) -> str:
-    """The code of the cell that runs, as the reader wrote it."""
-    return str((shell.get_parent() or {}).get("content", {}).get("code", "")).lstrip()
+def _is_ours(shell: Any) -> bool:
+    """Whether the cell that runs is a `%%ranks` cell.
+
+    In a thread, only ipykernel 7 knows for which cell it works; an older one clears another.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        ipykernel = sys.modules["ipykernel"]
+        if ipykernel.version_info[0] < 7:
+            return False
+    code = (shell.get_parent() or {}).get("content", {}).get("code", "")
+    return str(code).lstrip().startswith(MAGIC)
 
 
 def last_lines(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -50,18 +51,23 @@ def run_magic(line: str, source: str) -> None:
         device=options.device,
         save=options.save,
     )
+    if options.fails:
+        work = partial(_expect_failure, work)
     if options.bg:
-        return background.begin(work)
+        background.begin(work)
+    else:
+        work()
+
+
+def _expect_failure(work: Callable[[], None]) -> None:
+    """Prints and keeps what goes wrong. Raises: RankError where nothing does."""
     try:
         work()
     except ranks.RankError as error:
-        if not options.fails:
-            raise
         _failures.append(str(error))
         print(error)
     else:
-        if options.fails:
-            raise ranks.RankError("✗ --fails: this cell was meant to fail, and didn't")
+        raise ranks.RankError("✗ --fails: this cell was meant to fail, and didn't")
 
 
 def failures() -> list[str]:

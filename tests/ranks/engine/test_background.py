@@ -3,6 +3,9 @@
 import os
 import signal
 
+import ipykernel
+import pytest
+
 from tests.ranks.test_session import kernel, pytestmark, works  # noqa: F401
 from tests.support.kernels import CELL_SECONDS, Kernel
 
@@ -26,6 +29,25 @@ def test_a_cell_in_the_background_leaves_the_notebook_free(kernel):  # noqa: F81
             said[found["parent_header"]["msg_id"]] += found["content"]["text"]
     assert said == {begun: "[rank 0] done 0\n[rank 1] done 1\n", later: "waited\n"}
     assert works(kernel)
+
+
+@pytest.mark.skipif(ipykernel.version_info[0] < 7, reason="threads don't know their cell")
+def test_its_live_area_is_in_its_own_cell(kernel):  # noqa: F811
+    kernel.cell("import time", "2")
+    steps = "for i in range(9):\n    print(i, end='\\r', flush=True)\n    time.sleep(0.2)"
+    begun = kernel.client.execute(f"%%ranks --bg\n{steps}")
+    later = kernel.client.execute("print('mine', flush=True)\nranks.wait()\nprint('waited')")
+    heard = []
+    while ("stream", later, "waited\n") not in heard:
+        found = kernel.client.get_iopub_msg(timeout=CELL_SECONDS)
+        kind, content = found["msg_type"], found["content"]
+        heard.append((kind, found["parent_header"]["msg_id"], content.get("text")))
+    kinds = {kind for kind, message, _ in heard if message == begun}
+    assert {"stream", "display_data", "update_display_data", "clear_output"} <= kinds
+    assert [text for kind, message, text in heard if (kind, message) == ("stream", later)] == [
+        "mine\n", "waited\n"
+    ]  # fmt: skip
+    assert not {"display_data", "clear_output"} & {k for k, message, _ in heard if message == later}
 
 
 def test_what_goes_wrong_is_said_in_the_cell_and_raised_by_wait_once(kernel):  # noqa: F811
