@@ -39,9 +39,13 @@ class Area:
         self.allowed = self._shell is not None and _is_ours(self._shell)
         self._id, self._text, self._drawn = "", "", 0.0
 
+    def due(self, seconds: float) -> bool:
+        """Whether it may be drawn, at `seconds` after the cell began."""
+        return self.allowed and seconds > max(LIVE_AFTER_SECONDS, self._drawn + REDRAW_SECONDS)
+
     def draw(self, text: str, seconds: float) -> None:
-        """Shows this text, at `seconds` after the cell began; at most so often."""
-        if text == self._text or seconds - self._drawn < REDRAW_SECONDS:
+        """Shows this text."""
+        if text == self._text:
             return
         shown = {"data": {"text/plain": text}, "metadata": {}, "update": bool(self._id)}
         self._id = self._id or os.urandom(8).hex()
@@ -68,7 +72,8 @@ def _is_ours(shell: Any) -> bool:
         ipykernel = sys.modules["ipykernel"]
         if ipykernel.version_info[0] < 7:
             return False
-    code = (shell.get_parent() or {}).get("content", {}).get("code", "")
+    parent = getattr(shell, "get_parent", dict)()  # IPython's terminal, and old kernels, have none
+    code = (parent or {}).get("content", {}).get("code", "")
     return str(code).lstrip().startswith(MAGIC)
 
 

@@ -52,7 +52,7 @@ class Printer:
 
     def refresh(self, seconds: float) -> None:
         """Shows what isn't printed yet, `seconds` after the cell began."""
-        if self._area.allowed and seconds > live.LIVE_AFTER_SECONDS:
+        if self._area.due(seconds):
             text = self._unprinted()
             if text:
                 self._area.draw(text, seconds)
@@ -138,7 +138,8 @@ class Printer:
     def _tail(self, rank: int, stream: str) -> str:
         """The end of what a rank wrote to a stream and what isn't printed."""
         begun = self._begun.get(stream, "") if rank == self._waiting[0] else ""
-        new = self.pieces[rank][self._printed[rank] :][-TAIL_CHARS:]
+        pieces = self.pieces[rank]
+        new = pieces[max(self._printed[rank], len(pieces) - TAIL_CHARS) :]
         return (begun + "".join(text for name, text in new if name == stream))[-TAIL_CHARS:]
 
 
