@@ -29,11 +29,21 @@ def test_a_program_that_floods_is_thrown_away_as_fast_as_it_writes(capsys):
     assert said(capsys, "print('next')", 2) == "[rank 0] next\n[rank 1] next\n"
 
 
-def test_who_waits_beside_a_few_words_in_the_pipe_uses_no_processor(capsys):
-    code = "import os, time\nused = time.process_time()\nos.write(1, b'words')\ntime.sleep(1)\n"
-    assert said(capsys, code + "time.process_time() - used < 0.3") == (
-        "[rank 0] True\n[rank 0] words\n"
+def test_a_pipe_that_is_empty_or_holds_a_few_words_takes_no_processor(capsys):
+    code = "import os, time\nused = time.process_time()\nfor _ in range(6):\n"
+    code += "    os.write(1, b'.')\n    time.sleep(0.3)\ntime.sleep(2)\n"
+    assert said(capsys, code + "time.process_time() - used < 0.5") == (
+        "[rank 0] True\n[rank 0] ......\n"
     )
+
+
+def test_a_few_words_stay_in_the_pipe_for_a_while_for_whoever_finds_the_rank_dead(capsys):
+    code = (
+        "import fcntl, os, struct, termios, time\nos.write(1, b'words')\nbegun = time.monotonic()\n"
+    )
+    code += "while struct.unpack('i', fcntl.ioctl(1, termios.FIONREAD, b'    '))[0]:\n"
+    code += "    time.sleep(0.001)\ntime.monotonic() - begun > 0.3"
+    assert said(capsys, code) == "[rank 0] True\n[rank 0] words\n"
 
 
 def test_the_last_words_of_a_rank_that_crashes_are_there_after_a_flood(capsys):
@@ -54,10 +64,12 @@ REPLACED = {
     "one that keeps it all": "import io\nclass Raw(io.RawIOBase):\n    def writable(self):\n"
     "        return True\n    def write(self, data):\n        old.write(bytes(data).decode())\n"
     "        return len(data)\n"
-    "old, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(Raw()))\nprint('FIRST')",
+    "old, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(Raw()))\nmine = sys.stdout\n"
+    "print('FIRST')",
     "one whose flush fails": "class Bad:\n    __hash__ = None\n    write = sys.stdout.write\n"
     "    def flush(self):\n        1 / 0\nsys.stdout = Bad()\nprint('FIRST')",
-    "the stream under it": "print('FIRST', file=sys.__stdout__)",
+    "the stream under it": "print('FI', end='')\nprint('RS', end='', file=sys.__stdout__)\n"
+    "print('T')",
     "a handler": "import logging\nlog = logging.getLogger('mine')\n"
     "log.addHandler(logging.StreamHandler(sys.stdout))\nlog.warning('FIRST')",
     "a redirection": "import contextlib, io\nkept = io.StringIO()\n"
