@@ -7,12 +7,15 @@ import pytest
 from course_utils import ranks
 from course_utils.ranks.engine.output import LIMIT_CHARS
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
 DROPPED = f"more than {LIMIT_CHARS:,} characters in one cell: the rest is dropped"
 LATE = "import threading\nthreading.Timer(0.3, print, ['late']).start()"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended():
+    yield
+    ranks.stop()
 
 
 def said(capsys, source, n=1):
