@@ -26,9 +26,9 @@ from course_utils.ranks.engine.report import RankError, RanksError
 from course_utils.ranks.engine.starters import Forked, Launched, Spawned, Starter
 
 START = "COURSE_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
-LIMIT_SECONDS = 30.0
 OWN_CELL = "\nIPython's % and ! don't work on ranks: put them into a cell of their own."
 GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say
+DAY_SECONDS = 86_400.0  # a cell without a limit: who watches it ends it, not torch's own clock
 
 
 class _Session:
@@ -39,7 +39,7 @@ class _Session:
     n: int | None = None
     device: str | None = None
     cells = 0
-    limit_seconds = LIMIT_SECONDS
+    limit_seconds: float | None = None
     done: list[str]  # the cells that these ranks have run, and below what was pushed to them
     given: set[str]
     before: int | None = None  # how many ranks there were, where these replaced others
@@ -58,7 +58,8 @@ def start(
 ) -> None:
     """Makes sure that `n` ranks are there: those that are, where they still run, or new ones.
 
-    `limit_seconds` is how long cells and functions may run from now on (30 at first).
+    `limit_seconds` is how long cells and functions may run from now on. Without it they are stopped
+    when nothing has moved for 30 s: no output, no processor time, no collective, no other line.
     `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
     Raises: RanksError where the ranks can't be started, ValueError for a number below 1.
     """
@@ -165,7 +166,6 @@ def run_cell(
     source: str,
     n: int | None = None,
     only: list[int] | None = None,
-    init: bool = True,
     debug: bool = False,
     limit_seconds: float | None = None,
     device: str | None = None,
@@ -173,9 +173,9 @@ def run_cell(
 ) -> None:
     """Runs source text on the ranks, as `%%ranks` does; output is printed rank by rank.
 
-    `only` names ranks, `init=False` leaves `init_process_group` to the source, `debug` lets torch
-    check every collective, `limit_seconds` bounds the cell and each collective, and `save` is the
-    file to which a cell that succeeds is written as a script for torchrun.
+    `only` names ranks, `debug` lets torch check every collective, `limit_seconds` bounds the cell
+    and each collective, and `save` is the file to which a cell that succeeds is written as a script
+    for torchrun.
     Raises: RankError where it fails on a rank, or before anything runs where it isn't Python;
     RanksInterrupted; RanksError where the ranks can't be started.
     """
@@ -193,7 +193,7 @@ def run_cell(
     if unknown:
         raise RanksError(f"No rank {sorted(unknown)[0]}: there are 0 to {len(crew.lines) - 1}.")
     limit = limit_seconds or _session.limit_seconds
-    group = _group(init, debug, limit)
+    group = _group(debug, limit)
     if only:  # a group begins with all of its ranks
         crew.run({"do": "ready", **group}, limit_seconds=limit)
     order = {"do": "cell", "source": source, "filename": filename, **({} if only else group)}
@@ -202,13 +202,14 @@ def run_cell(
     except RankError as error:
         if _session.before is None or "NameError" not in str(error):
             raise
-        new = f"These ranks are new, {len(crew.lines)} instead of {_session.before}"
+        changed = _session.before not in (0, len(crew.lines))
+        new = "These ranks are new" + f", {len(crew.lines)} instead of {_session.before}" * changed
         gone = "earlier variables went with the old ones."
         raise RankError(f"{error}\n{new}: {gone}") from None
     _session.before = None
     if save:
         size, on_cpu = len(crew.lines), _session.device == "cpu"
-        script.save(Path(save), source, _session.done, size, init, on_cpu, _session.given)
+        script.save(Path(save), source, _session.done, size, on_cpu, _session.given)
     _session.done.append(source)
 
 
@@ -234,7 +235,7 @@ def restart() -> None:
 def stop() -> None:
     """Ends the ranks and whoever started them."""
     _end_all()
-    _session.n, _session.device, _session.limit_seconds = None, None, LIMIT_SECONDS
+    _session.n, _session.device, _session.limit_seconds = None, None, None
 
 
 def _crew() -> Crew:
@@ -242,9 +243,9 @@ def _crew() -> Crew:
     return _session.crew
 
 
-def _group(init: bool = True, debug: bool = False, limit: float | None = None) -> wire.Message:
-    wait = (limit or _session.limit_seconds) + GRACE_SECONDS
-    return {"init": init, "debug": debug, "timeout": wait}
+def _group(debug: bool = False, limit: float | None = None) -> wire.Message:
+    limit = limit or _session.limit_seconds
+    return {"debug": debug, "timeout": limit + GRACE_SECONDS if limit else DAY_SECONDS}
 
 
 def _results(order: wire.Message, payload: bytes = b"") -> list[Any]:

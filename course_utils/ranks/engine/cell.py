@@ -3,6 +3,7 @@
 import ast
 import io
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from course_utils.ranks.engine import place
 Namespace = dict[str, Any]
 Failure = dict[str, Any]
 RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
+HOLDERS = ("__wrapped__", "__func__", "func")  # where a callable keeps the one that it calls
 BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "process group")
 
 
@@ -33,12 +35,44 @@ def call(payload: bytes, names: Namespace) -> bytes:
     sources, function, args, kwargs = unpack(payload)
     for filename, source in sources.items():
         place.remember(filename, source)
-    home = sys.modules.get(getattr(function, "__module__", None) or "")
-    known = getattr(function, "__globals__", {})
-    if known is not getattr(home, "__dict__", None):  # a module's function has all its names
-        own = {k for k in RANKS_OWN if not callable(known.get(k))}  # a page's device() stays
-        known |= {k: v for k, v in names.items() if k in own or k not in known}
+    for own in _namespaces(function):
+        mine = {k for k in RANKS_OWN if not callable(own.get(k))}  # a page's device() stays
+        own |= {k: v for k, v in names.items() if k in mine or k not in own}
     return pack(function(*args, **kwargs))
+
+
+def _namespaces(function: Any) -> list[Namespace]:
+    """The globals of the notebook's functions in a callable: those that came with their code.
+
+    A decorated, partial or bound one holds others. What a module defines has all its names there.
+    """
+    found: dict[int, Namespace] = {}
+    left, seen = [function], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        known = getattr(one, "__globals__", None)
+        if known is not None and known is not _of_module(known):
+            found[id(known)] = known
+        left += [getattr(one, name) for name in HOLDERS if callable(getattr(one, name, None))]
+        left += [each for each in map(_content, getattr(one, "__closure__", None) or ()) if each]
+    return list(found.values())
+
+
+def _of_module(known: Namespace) -> Namespace | None:
+    """The namespace of the module that these globals say they are of."""
+    return getattr(sys.modules.get(known.get("__name__", "")), "__dict__", None)
+
+
+def _content(holder: types.CellType) -> types.FunctionType | None:
+    """The function that a closure holds, None for anything else and for nothing."""
+    try:
+        held = holder.cell_contents
+    except ValueError:
+        return None
+    return held if isinstance(held, types.FunctionType) else None
 
 
 def pack(value: Any) -> bytes:

@@ -21,7 +21,6 @@ def parser() -> argparse.ArgumentParser:
     found = _Parser(prog="%%ranks", add_help=False)
     found.add_argument("n", nargs="?", type=_at_least_1, help="how many ranks")
     found.add_argument("--only", type=_numbers, help="run on these ranks: 0,2")
-    found.add_argument("--no-init", action="store_true", help="you call init_process_group")
     found.add_argument("--timeout", type=_positive, help="seconds that the cell may take")
     found.add_argument("--debug", action="store_true", help="TORCH_DISTRIBUTED_DEBUG=DETAIL")
     found.add_argument("--device", choices=("cpu", "cuda"), help="cuda: share GPUs over gloo")
@@ -41,7 +40,6 @@ def run_magic(line: str, source: str) -> None:
             "\n" + source,
             options.n,
             only=options.only,
-            init=not options.no_init,
             debug=options.debug,
             limit_seconds=options.timeout,
             device=options.device,

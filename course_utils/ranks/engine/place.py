@@ -19,6 +19,7 @@ READS = re.compile(
     r"(\.(item|tolist|cpu|numpy|to|nonzero|synchronize)|\b(float|int|bool|print))\([^()]*\)$"
 )
 TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
+ENGINE = os.path.dirname(__file__) + os.sep
 CELLS: set[str] = set()  # the files whose lines the reader wrote
 Place = dict[str, Any]
 Step = tuple[types.FrameType, int]  # a frame, and the line of it
@@ -93,10 +94,15 @@ def describe(steps: Iterable[Step]) -> Place:
                 place["call"], place["tensors"] = code.co_name, _tensors(frame)
         elif code.co_filename in CELLS:
             place |= {"line": line, "text": _text(code.co_filename, line), "inside": ""}
-        elif place["line"] is not None and "site-packages" not in code.co_filename:
+        elif place["line"] is not None and not is_librarys(code.co_filename):
             name = os.path.basename(code.co_filename)
             place["inside"] = f"{code.co_name}, {name} line {line}: {_text(code.co_filename, line)}"
     return place
+
+
+def is_librarys(filename: str) -> bool:
+    """Whether a file is an installed library's, or this package's own: nothing for a reader."""
+    return "site-packages" in filename or filename.startswith(ENGINE)
 
 
 def _text(filename: str, line: int) -> str:

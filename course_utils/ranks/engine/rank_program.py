@@ -14,8 +14,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import cell, flight, output, place, wire
-from course_utils.ranks.engine.group import Group, choose_backend
+from course_utils.ranks.engine import cell, flight, output, place, processes, wire
+from course_utils.ranks.engine.group import ENDED, Group, choose_backend
+from course_utils.ranks.engine.steps import Counter
 
 TICK_SECONDS = 0.2
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -38,7 +39,7 @@ class Rank:
         self.budget, self.pipe = output.capture(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
-        self.flight = flight.Reader()
+        self.flight, self.counter = flight.Reader(), Counter()
 
     def serve(self) -> None:
         """Does orders until the notebook is gone."""
@@ -108,15 +109,24 @@ class Rank:
         sys.stdout.flush()
         sys.stderr.flush()
         self.pipe.drain()
-        records = self.flight.fresh()
-        done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
+        if self.group and self.group.is_an_ended_one(failure):
+            failure |= {"kind": "python", "message": ENDED}
+        done = {"type": "done", "id": order["id"], "failure": failure, **self._heard()}
         self.line.send(done, result or b"")
+
+    def _heard(self) -> wire.Message:
+        """What the cell called of the groups, and where this rank stands in each of them."""
+        records: list[flight.Record] = []
+        if self.counter.moved():
+            records = self.flight.fresh()
+            self.counter.read()
+        return {"records": records, "standing": self.counter.standing()}
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
             _prepare()
             self.prepared = True
-        if self.group and "init" in order:
+        if self.group and "timeout" in order:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
 
@@ -171,6 +181,8 @@ class Rank:
         except Exception:  # whoever watches must outlive what it sees
             found = place.describe([]) | {"mark": "", "wait": None}
         found["cpu"] = time.process_time()
+        found["used"] = found["cpu"] + processes.seconds_of_children()
+        found["calls"] = self.counter.calls()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 
     def _print(self, stream: str, text: str) -> None:
