@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from course_utils.ranks.engine import torch_inside
+from course_utils.ranks.engine import spawned, torch_inside
 
 if TYPE_CHECKING:
     from course_utils.ranks.engine.group import Group
@@ -20,17 +20,31 @@ Asked = dict[str, Any]
 
 def install(group: "Group") -> Callable[..., None]:
     """From now on `init_process_group` on this rank is this package's; gives torch's own."""
-    import torch.distributed as dist
+    mine = os.getpid()
 
-    own, mine = dist.init_process_group, os.getpid()
-    signature = inspect.signature(own)
-
-    def init_process_group(*args: Any, **kwargs: Any) -> None:
-        asked = dict(signature.bind(*args, **kwargs).arguments)
+    def instead(own: Callable[..., None], asked: Asked) -> None:
         if os.getpid() == mine:
             _open(group, asked)
         else:
-            own(**asked)
+            spawned.opened(own, asked)
+
+    return _replace(instead)
+
+
+def in_child() -> None:
+    """The same in a process that a rank started."""
+    _replace(spawned.opened)
+
+
+def _replace(instead: Callable[[Callable[..., None], Asked], None]) -> Callable[..., None]:
+    """Puts a function in the place of torch's, which it is given with what was asked."""
+    import torch.distributed as dist
+
+    own = dist.init_process_group
+    signature = inspect.signature(own)
+
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
+        instead(own, dict(signature.bind(*args, **kwargs).arguments))
 
     init_process_group.__doc__ = own.__doc__
     init_process_group.__signature__ = signature  # type: ignore[attr-defined]

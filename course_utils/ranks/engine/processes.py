@@ -59,5 +59,4 @@ def adopt_orphans() -> None:
 def die_with_parent() -> None:
     """The system kills this process when its parent ends (Linux; elsewhere ranks watch)."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(TICKS = os.sysconf("SC_CLK_TCK")  # of /proc's times, in a second
-PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

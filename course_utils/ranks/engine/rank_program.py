@@ -14,7 +14,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import cell, flight, output, place, processes, wire
+from course_utils.ranks.engine import cell, flight, output, place, processes, spawned, wire
 from course_utils.ranks.engine.group import ENDED, Group, choose_backend
 from course_utils.ranks.engine.steps import Counter
 
@@ -81,6 +81,7 @@ class Rank:
         _seed(self.rank)
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
+        spawned.install(welcome["folder"])
         self.names = module.__dict__
         self.names |= {
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
@@ -97,7 +98,7 @@ class Rank:
 
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.budget.left = output.LIMIT_CHARS
-        result, failure = None, dict[str, Any]()
+        result, failure, before = None, dict[str, Any](), spawned.begun()
         try:
             self.busy = True
             result, failure = cell.attempt(lambda: self._work(order)(order, payload))
@@ -106,6 +107,8 @@ class Rank:
             self.busy = False
         if os.getpid() != self.pid:
             return
+        if failure:
+            spawned.end(spawned.begun() - before)
         sys.stdout.flush()
         sys.stderr.flush()
         self.pipe.drain()
@@ -193,8 +196,9 @@ class Rank:
             raise KeyboardInterrupt
 
     def _in_child(self) -> None:
-        """A process that the rank forks must not speak on the rank's line."""
+        """A process that the rank forks must not speak on the rank's line, nor in its groups."""
         self.line.close()
+        spawned.in_fork()
 
 
 def end(pid: int) -> None:
