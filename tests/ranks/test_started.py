@@ -53,7 +53,9 @@ def demo(nprocs):
 if __name__ == "__main__":
     print(demo(2))
 """
-FORK = 2 * """
+FORK = (
+    2
+    * """
 queue = mp.get_context("fork").SimpleQueue()
 started = [mp.get_context("fork").Process(target=main, args=(r, 2, queue)) for r in range(2)]
 for process in started:
@@ -62,6 +64,7 @@ for process in started:
     process.join()
 print(sorted((x, kind is Net, r) for x, kind, r in [queue.get(), queue.get()]))
 """
+)
 LOADER = """
 from torch.utils.data import DataLoader, Dataset
 
@@ -98,7 +101,9 @@ def test_spawned_workers_of_a_loader_find_the_cells_data_set(capsys):
 
 def test_of_a_cell_that_was_stopped_no_process_is_left(tmp_path):
     ranks.start(1)
-    code = f"import os, time\ndef main(i):\n    open('{tmp_path}/' + str(os.getpid()), 'w').close()\n"
+    code = (
+        f"import os, time\ndef main(i):\n    open('{tmp_path}/' + str(os.getpid()), 'w').close()\n"
+    )
     code += "    time.sleep(600)\nimport torch.multiprocessing as mp\n"
     code += "mp.start_processes(main, nprocs=2, start_method='fork')"
     with pytest.raises(ranks.RankError, match="limit of 2 s"):

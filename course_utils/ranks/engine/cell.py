@@ -1,40 +1,66 @@
 """Running what the reader wrote, in the rank's own namespace, and describing what went wrong."""
 
 import ast
+import asyncio
+import inspect
 import io
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.ranks.engine import place
+from course_utils.ranks.engine import chain, place, stand_ins
 
 Namespace = dict[str, Any]
 Failure = dict[str, Any]
 RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
 HOLDERS = ("__wrapped__", "__func__", "func")  # where a callable keeps the one that it calls
+_loop: asyncio.AbstractEventLoop | None = None
 BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "process group")
 
 
 def run_cell(source: str, filename: str, names: Namespace) -> None:
-    """Runs a cell; the value of a last expression is printed, as a notebook shows it."""
-    place.remember(filename, source)
+    """Runs a cell; the value of a last expression is printed, as a notebook shows it.
+
+    A program that ends itself with status 0 has succeeded.
+    """
     tree = ast.parse(source, filename)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, filename, "exec", dont_inherit=True), names)
-    if isinstance(last, ast.Expr):
-        shown = compile(ast.Expression(last.value), filename, "eval", dont_inherit=True)
-        value = eval(shown, names)
-        if value is not None:
-            names["_"] = value
-            print(repr(value))
+    try:
+        _run(compiled(tree, filename), names)
+        if isinstance(last, ast.Expr):
+            value = _run(compiled(ast.Expression(last.value), filename, "eval"), names)
+            if value is not None:
+                names["_"] = value
+                print(repr(value))
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise
+    except Exception as error:
+        stand_ins.explain(error, names)
+        raise
+
+
+def compiled(source: Any, filename: str, mode: str = "exec") -> types.CodeType:
+    """Code of a cell, in which `await` may stand anywhere. Raises: SyntaxError."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return compile(source, filename, mode, flags, dont_inherit=True)
+
+
+def _run(code: types.CodeType, names: Namespace) -> Any:
+    found = eval(code, names)
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return found
+    global _loop
+    _loop = _loop or asyncio.new_event_loop()  # one for all cells: what they hold is bound to it
+    return _loop.run_until_complete(found)
 
 
 def call(payload: bytes, names: Namespace) -> bytes:
     """Calls a function of the notebook with its arguments; its result, packed."""
     sources, function, args, kwargs = unpack(payload)
-    for filename, source in sources.items():
-        place.remember(filename, source)
+    for filename, (source, called) in sources.items():
+        place.remember(filename, source, called)
     for own in _namespaces(function):
         mine = {k for k in RANKS_OWN if not callable(own.get(k))}  # a page's device() stays
         own |= {k: v for k, v in names.items() if k in mine or k not in own}
@@ -106,7 +132,15 @@ def _failure(kind: str, error: BaseException) -> Failure:
     where = place.of_traceback(error.__traceback__)
     if isinstance(error, SyntaxError) and where["line"] is None:
         where |= {"line": error.lineno, "text": (error.text or "").strip()}
-    return {"kind": kind, "name": type(error).__name__, "message": _message(error), **where}
+    what = {"kind": kind, "name": type(error).__name__, "message": _message(error)}
+    return {**what, "trace": chain.lines(error), **where}
+
+
+def locate(failure: Failure, filename: str) -> None:
+    """Says in which cell a failure was, where that isn't the one that runs."""
+    where = failure.get("cell") or filename
+    if where != filename and place.label(where).startswith(("In [", "ranks cell")):
+        failure["earlier"] = place.label(where)
 
 
 def _message(error: BaseException) -> str:

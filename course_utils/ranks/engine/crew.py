@@ -68,7 +68,8 @@ class Crew:
         """Gives an order to the ranks (or some of them) and returns how it ended on each.
 
         What they print is printed here meanwhile. Raises: RankError where a rank failed, where
-        all wait for ever, or at the limit (without one, where nothing has moved for a while); RanksInterrupted for the reader's Ctrl-C.
+        all wait for ever, or at the limit (None: where nothing has moved for long);
+        RanksInterrupted for the reader's Ctrl-C.
         """
         self.cells += 1
         order = {**order, "id": self.cells, "key": f"{self.key}-{self.cells}"}

@@ -5,6 +5,7 @@ import shlex
 from typing import Any, NoReturn
 
 from course_utils import ranks
+from course_utils.ranks.engine import notebook
 
 _failures: list[str] = []
 
@@ -22,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("n", nargs="?", type=_at_least_1, help="how many ranks")
     found.add_argument("--only", type=_numbers, help="run on these ranks: 0,2")
     found.add_argument("--timeout", type=_positive, help="seconds that the cell may take")
+    found.add_argument("--argv", type=shlex.split, help='"--epochs 3", for sys.argv')
     found.add_argument("--debug", action="store_true", help="TORCH_DISTRIBUTED_DEBUG=DETAIL")
     found.add_argument("--device", choices=("cpu", "cuda"), help="cuda: share GPUs over gloo")
     found.add_argument("--save", help="write the cell as a script for torchrun")
@@ -34,7 +36,7 @@ def run_magic(line: str, source: str) -> None:
 
     Line numbers in messages are those of the whole cell, its first line included.
     """
-    options = parser().parse_args(shlex.split(line.partition("#")[0]))
+    options = parser().parse_args(_words(line))
     try:
         ranks.run_cell(
             "\n" + source,
@@ -44,6 +46,8 @@ def run_magic(line: str, source: str) -> None:
             limit_seconds=options.timeout,
             device=options.device,
             save=options.save,
+            argv=options.argv or (),
+            called=notebook.called_now(),
         )
     except ranks.RankError as error:
         if not options.fails:
@@ -64,6 +68,16 @@ def register(shell: Any) -> None:
     """Makes `%%ranks` known, and starts the helper while the reader reads."""
     shell.register_magic_function(lambda line, cell: run_magic(line, cell), "cell", "ranks")
     ranks.warm_up()
+
+
+def _words(line: str) -> list[str]:
+    """The words of the line; what follows --argv is its own, though it may begin with a dash."""
+    words = shlex.split(line, comments=True)
+    for at, word in enumerate(words[:-1]):
+        if word == "--argv":
+            words[at : at + 2] = [f"--argv={words[at + 1]}"]
+            break
+    return words
 
 
 def _numbers(text: str) -> list[int]:

@@ -4,7 +4,6 @@ A program opens a group in its first lines. On a rank that call takes over the g
 or opens the one that it asks for, over a store of the ranks' own: no port, no address, no file.
 """
 
-import inspect
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,28 +27,7 @@ def install(group: "Group") -> Callable[..., None]:
         else:
             spawned.opened(own, asked)
 
-    return _replace(instead)
-
-
-def in_child() -> None:
-    """The same in a process that a rank started."""
-    _replace(spawned.opened)
-
-
-def _replace(instead: Callable[[Callable[..., None], Asked], None]) -> Callable[..., None]:
-    """Puts a function in the place of torch's, which it is given with what was asked."""
-    import torch.distributed as dist
-
-    own = dist.init_process_group
-    signature = inspect.signature(own)
-
-    def init_process_group(*args: Any, **kwargs: Any) -> None:
-        instead(own, dict(signature.bind(*args, **kwargs).arguments))
-
-    init_process_group.__doc__ = own.__doc__
-    init_process_group.__signature__ = signature  # type: ignore[attr-defined]
-    torch_inside.replace_init(init_process_group)
-    return own
+    return torch_inside.replace_init(instead)
 
 
 def _open(group: "Group", asked: Asked) -> None:

@@ -14,18 +14,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import cell, flight, output, place, processes, spawned, wire
+from course_utils.ranks.engine import (
+    cell,
+    flight,
+    output,
+    place,
+    processes,
+    spawned,
+    stand_ins,
+    wire,
+)
+from course_utils.ranks.engine import shell as ipython
 from course_utils.ranks.engine.group import ENDED, Group, choose_backend
+from course_utils.ranks.engine.ids import NAMES, find_ids
 from course_utils.ranks.engine.steps import Counter
 
 TICK_SECONDS = 0.2
-NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-STARTERS = (  # what torchrun, Open MPI, Slurm and MPICH call these four
-    NAMES,
-    tuple(f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")),
-    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-)
 
 
 class Rank:
@@ -82,10 +86,12 @@ class Rank:
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         spawned.install(welcome["folder"])
+        stand_ins.install()
         self.names = module.__dict__
         self.names |= {
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
             "local_rank": self.local_rank, "device": torch.device(device),
+            "get_ipython": ipython.get_ipython,
         }  # fmt: skip
         self.pipe.drain()
 
@@ -112,6 +118,7 @@ class Rank:
         sys.stdout.flush()
         sys.stderr.flush()
         self.pipe.drain()
+        cell.locate(failure, order.get("filename", ""))
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
         done = {"type": "done", "id": order["id"], "failure": failure, **self._heard()}
@@ -133,10 +140,13 @@ class Rank:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
 
-    def _ready(self, _order: wire.Message, _payload: bytes) -> None:
-        """Nothing but what comes before a cell."""
+    def _ready(self, order: wire.Message, _payload: bytes) -> None:
+        """What comes before a cell: the stores that it makes again are let go."""
+        stand_ins.release(order.get("stores", []), self.names)
 
     def _cell(self, order: wire.Message, _payload: bytes) -> None:
+        place.remember(order["filename"], order["shown"], order["called"])
+        sys.argv = ["cell", *order["argv"]]
         cell.run_cell(order["source"], order["filename"], self.names)
 
     def _call(self, _order: wire.Message, payload: bytes) -> bytes:
@@ -227,18 +237,6 @@ def _seed(rank: int) -> None:
     random.seed(rank)
     numpy.random.seed(rank)
     torch.manual_seed(rank)
-
-
-def find_ids() -> dict[str, str]:
-    """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
-
-    Raises: LookupError where none of them did.
-    """
-    for theirs in STARTERS:
-        if theirs[0] in os.environ and theirs[1] in os.environ:
-            pairs = zip(NAMES, theirs, strict=True)
-            return {name: os.environ[their] for name, their in pairs if their in os.environ}
-    raise LookupError("No rank in the environment: start this with torchrun, mpirun or srun.")
 
 
 def main() -> None:

@@ -4,10 +4,13 @@ Seen in torch 2.13.0, the names in each docstring. Where a torch lacks one, what
 less: groups that can't be counted are opened anew after every failure, and old ones aren't cut off.
 """
 
+import functools
+import inspect
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+Init = Callable[..., None]
 Group = tuple[str, list[int], Any]  # its name, its ranks, torch's ProcessGroup
 
 
@@ -120,9 +123,21 @@ def around_new_groups(around: Callable[[], Any]) -> None:
     c10d._new_process_group_helper = made
 
 
-def replace_init(init: Callable[..., None]) -> None:
-    """Puts `init` in the place of `init_process_group`, under both its names."""
+def replace_init(instead: Callable[[Init, dict[str, Any]], None]) -> Init:
+    """Puts a function in the place of `init_process_group`, under both names; gives torch's own.
+
+    `instead` is given torch's own, and by name what it is called with. Nothing here is private, but
+    for torch's calling it under the second name.
+    """
     import torch.distributed as dist
 
-    dist.init_process_group = init
-    dist.distributed_c10d.init_process_group = init
+    own = dist.init_process_group
+    signature = inspect.signature(own)
+
+    @functools.wraps(own)
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
+        instead(own, dict(signature.bind(*args, **kwargs).arguments))
+
+    dist.init_process_group = init_process_group
+    dist.distributed_c10d.init_process_group = init_process_group
+    return own

@@ -32,7 +32,12 @@ class Turn:
     """One order, from sending it to knowing how it ended."""
 
     def __init__(
-        self, crew: "Crew", order: wire.Message, payload: bytes, ranks: list[int], limit: float | None
+        self,
+        crew: "Crew",
+        order: wire.Message,
+        payload: bytes,
+        ranks: list[int],
+        limit: float | None,
     ) -> None:
         self.crew, self.id, self.limit = crew, order["id"], limit
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
