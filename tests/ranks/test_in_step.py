@@ -22,6 +22,11 @@ LEFT_OVER = {
     "a message awaited": "if rank:\n    1 / 0\nwork = dist.irecv(torch.ones(1), 1)",
     "another collective": "if rank:\n    work = dist.broadcast(torch.ones(1), 0, async_op=True)\n"
     "else:\n    work = dist.all_reduce(torch.ones(1), async_op=True)\n1 / 0",
+    "messages that cross": "work = dist.isend(torch.ones(1), 1 - rank)\n1 / 0",
+    "a group of two that only rank 0 ended": "pair = dist.new_group([0, 1])\nif rank:\n    1 / 0\n"
+    "dist.destroy_process_group(pair)",
+    "a group that only rank 0 made": "if rank:\n    1 / 0\n"
+    "alone = dist.new_group([0], use_local_synchronization=False)",
     "a group that only rank 0 ended": "if rank:\n    1 / 0\ndist.destroy_process_group()",
     "a cell that was stopped": "import time\nif rank == 0:\n"
     "    work = dist.all_reduce(torch.ones(1), async_op=True)\ntime.sleep(60)",
