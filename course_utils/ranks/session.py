@@ -13,22 +13,20 @@ on every rank, and brings what it returns.
 """
 
 import atexit
-import linecache
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from course_utils.ranks.engine import background, cell, place, report, script, wire
+from course_utils.ranks.engine import background, cell, notebook, place, script, stand_ins, wire
 from course_utils.ranks.engine.crew import Crew
 from course_utils.ranks.engine.report import RankError, RanksError
 from course_utils.ranks.engine.starters import Forked, Launched, Spawned, Starter
 
 START = "COURSE_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
-LIMIT_SECONDS = 30.0
-OWN_CELL = "\nIPython's % and ! don't work on ranks: put them into a cell of their own."
 GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say
+DAY_SECONDS = 86_400.0  # a cell without a limit: who watches it ends it, not torch's own clock
 
 
 class _Session:
@@ -39,7 +37,7 @@ class _Session:
     n: int | None = None
     device: str | None = None
     cells = 0
-    limit_seconds = LIMIT_SECONDS
+    limit_seconds: float | None = None
     done: list[str]  # the cells that these ranks have run, and below what was pushed to them
     given: set[str]
     before: int | None = None  # how many ranks there were, where these replaced others
@@ -58,7 +56,8 @@ def start(
 ) -> None:
     """Makes sure that `n` ranks are there: those that are, where they still run, or new ones.
 
-    `limit_seconds` is how long cells and functions may run from now on (30 at first).
+    `limit_seconds` is how long cells and functions may run from now on. Without it they are stopped
+    when nothing has moved for 30 s: no output, no processor time, no collective, no other line.
     `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
     Raises: RanksError where the ranks can't be started, ValueError for a number below 1.
     """
@@ -68,15 +67,15 @@ def start(
     _session.limit_seconds = limit_seconds or _session.limit_seconds
     if _fits(n, device):
         return
-    starter = _starter()
-    connected = isinstance(starter, Launched)
+    connected = isinstance(_session.starter, Launched)
     known = _session.n
     if connected and known and n not in (None, known):
         raise RanksError(f"The command starts {known} ranks, not {n}; connect with another one.")
     if (n or known) is None and not connected:
         raise RanksError("No ranks are running yet. Say how many: %%ranks 4, or ranks.start(4).")
-    if device == "cuda" and not connected:
-        _need_a_gpu()
+    if not connected:
+        notebook.need(device)
+    starter = _starter()
     before = len(_session.crew.lines) if _session.crew else None
     if _session.crew:
         _session.crew.dismiss()
@@ -85,14 +84,6 @@ def start(
     _session.crew = Crew(starter, n or known, wanted)
     _session.device, _session.before = wanted, before
     _session.n, _session.done, _session.given = len(_session.crew.lines), [], set()
-
-
-def _need_a_gpu() -> None:
-    """Raises: RanksError where torch sees no GPU."""
-    import torch
-
-    if not torch.cuda.is_available():
-        raise RanksError("--device cuda needs a GPU, and torch sees none here; leave it out.")
 
 
 def _fits(n: int | None, device: str | None) -> bool:
@@ -126,9 +117,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
     Tensors come back on the CPU. Raises: RankError where it fails on a rank.
     """
     start()
-    names = {function.__code__.co_filename} if hasattr(function, "__code__") else set()
-    sources = {name: "".join(linecache.getlines(name)) for name in names}
-    payload = _packed((sources, function, args, kwargs))
+    payload = _packed((notebook.sources(function), function, args, kwargs))
     return _results({"do": "call", **_group()}, payload)
 
 
@@ -166,50 +155,48 @@ def run_cell(
     source: str,
     n: int | None = None,
     only: list[int] | None = None,
-    init: bool = True,
     debug: bool = False,
     limit_seconds: float | None = None,
     device: str | None = None,
     save: str | None = None,
+    argv: Sequence[str] = (),
+    called: str = "",
 ) -> None:
     """Runs source text on the ranks, as `%%ranks` does; output is printed rank by rank.
 
-    `only` names ranks, `init=False` leaves `init_process_group` to the source, `debug` lets torch
-    check every collective, `limit_seconds` bounds the cell and each collective, and `save` is the
-    file to which a cell that succeeds is written as a script for torchrun.
+    `only` names ranks, `debug` lets torch check every collective, `limit_seconds` bounds the cell
+    and each collective, `save` is the file to which a cell that succeeds is written as a script
+    for torchrun, `argv` is the cell's sys.argv[1:], and `called` what messages call the cell.
     Raises: RankError where it fails on a rank, or before anything runs where it isn't Python;
     RanksInterrupted; RanksError where the ranks can't be started.
     """
     _session.cells += 1
     filename = f"<ranks cell {_session.cells}>"
-    place.remember(filename, source)
-    try:
-        compile(source, filename, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        hint = OWN_CELL if (error.text or "").lstrip().startswith(("%", "!")) else ""
-        raise RankError(report.unreadable(error) + hint) from None
+    place.remember(filename, source, called)
+    shown, source = source, notebook.readable(source, filename)
     start(n, device)
-    crew = _crew()
+    crew = _session.crew
+    assert crew is not None
     unknown = set(only or []) - set(crew.lines)
     if unknown:
         raise RanksError(f"No rank {sorted(unknown)[0]}: there are 0 to {len(crew.lines) - 1}.")
     limit = limit_seconds or _session.limit_seconds
-    group = _group(init, debug, limit)
-    if only:  # a group begins with all of its ranks
-        crew.run({"do": "ready", **group}, limit_seconds=limit)
-    order = {"do": "cell", "source": source, "filename": filename, **({} if only else group)}
+    group = _group(debug, limit)
+    stores = stand_ins.stores_made(source)
+    if only or stores:  # a group begins with all of its ranks, and a store with none of the old
+        crew.run({"do": "ready", "stores": stores, **group}, limit_seconds=limit)
+    told = {"source": source, "shown": shown, "filename": filename, "called": called}
+    order = {"do": "cell", **told, "argv": [*argv], **({} if only else group)}
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
-        if _session.before is None or "NameError" not in str(error):
-            raise
-        new = f"These ranks are new, {len(crew.lines)} instead of {_session.before}"
-        gone = "earlier variables went with the old ones."
-        raise RankError(f"{error}\n{new}: {gone}") from None
+        raise RankError(
+            f"{error}{notebook.advice(str(error), len(crew.lines), _session.before)}"
+        ) from None
     _session.before = None
     if save:
         size, on_cpu = len(crew.lines), _session.device == "cpu"
-        script.save(Path(save), source, _session.done, size, init, on_cpu, _session.given)
+        script.save(Path(save), source, _session.done, size, on_cpu, _session.given)
     _session.done.append(source)
 
 
@@ -228,6 +215,7 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
 def restart() -> None:
     """New ranks, as many as there were, with no variables."""
     background.end(_interrupt)
+    notebook.need(None)
     if _session.crew:
         _session.crew.dismiss()
     start()
@@ -250,21 +238,17 @@ def stop() -> None:
     """Ends the ranks and whoever started them."""
     background.end(_interrupt)
     _end_all()
-    _session.n, _session.device, _session.limit_seconds = None, None, LIMIT_SECONDS
+    _session.n, _session.device, _session.limit_seconds = None, None, None
 
 
-def _crew() -> Crew:
-    assert _session.crew is not None
-    return _session.crew
-
-
-def _group(init: bool = True, debug: bool = False, limit: float | None = None) -> wire.Message:
-    wait = (limit or _session.limit_seconds) + GRACE_SECONDS
-    return {"init": init, "debug": debug, "timeout": wait}
+def _group(debug: bool = False, limit: float | None = None) -> wire.Message:
+    limit = limit or _session.limit_seconds
+    return {"debug": debug, "timeout": limit + GRACE_SECONDS if limit else DAY_SECONDS}
 
 
 def _results(order: wire.Message, payload: bytes = b"") -> list[Any]:
-    outcomes = _crew().run(order, payload, limit_seconds=_session.limit_seconds)
+    assert _session.crew is not None
+    outcomes = _session.crew.run(order, payload, limit_seconds=_session.limit_seconds)
     found = [outcomes[rank].payload for rank in sorted(outcomes)]
     return [cell.unpack(content) if content else None for content in found]
 

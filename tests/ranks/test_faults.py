@@ -92,8 +92,8 @@ FAULTS = {
         ["✗ ranks 0–3, line 3: RuntimeError", "can't allocate memory", KEPT], "",
     ),
     "a rank that never began a group": (
-        "if rank:\n    dist.init_process_group('gloo')",
-        [DEADLOCK, "ranks 1–3: waiting at line 4 in init_process_group", GONE], "--no-init",
+        "dist.destroy_process_group()\nif rank:\n    dist.init_process_group('gloo')",
+        [DEADLOCK, "ranks 1–3: waiting at line 5 in init_process_group", GONE], "",
     ),
     "a device whose collective nobody joins": (
         DEVICE + "if rank:\n    work = dist.all_reduce(x, async_op=True)\n    synchronize()",

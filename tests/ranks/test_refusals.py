@@ -27,13 +27,30 @@ def test_a_variable_of_ranks_that_were_replaced_is_missed_with_the_reason(ended,
     assert "These ranks are new" not in str(error.value)
 
 
-def test_what_cannot_travel_and_what_is_ipythons_are_said_so(ended):
+def test_what_cannot_travel_is_said_so(ended):
     ranks.start(1)
     with pytest.raises(ranks.RanksError, match="can't be sent to the ranks"):
         ranks.run(print, threading.Lock())
     with pytest.raises(ranks.RanksError, match="can't be sent to the ranks"):
         ranks.push(lock=threading.Lock())
-    for source in ("%matplotlib inline", "!ls"):
-        with pytest.raises(ranks.RankError, match="put them into a cell of their own"):
-            ranks.run_cell(source)
     assert ranks.pull("rank") == [0]
+
+
+def test_a_working_folder_that_was_deleted_is_said_and_another_one_will_do(
+    ended, tmp_path, monkeypatch, capsys
+):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    ranks.run_cell("mine = rank", 1)
+    gone.rmdir()
+    ranks.run_cell("mine")
+    assert capsys.readouterr().out == "[rank 0] 0\n"
+    with pytest.raises(ranks.RankError, match="working folder was deleted"):
+        ranks.run_cell("open('file', 'w')")
+    with pytest.raises(ranks.RanksError, match="working folder was deleted"):
+        ranks.restart()
+    monkeypatch.chdir(tmp_path)
+    ranks.restart()
+    ranks.run_cell("open('file', 'w').close()", 1)
+    assert (tmp_path / "file").exists()

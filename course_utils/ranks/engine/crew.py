@@ -5,7 +5,7 @@ import socket
 import time
 from contextlib import suppress
 
-from course_utils.ranks.engine import report, wire
+from course_utils.ranks.engine import report, steps, wire
 from course_utils.ranks.engine.report import Outcome, RanksError
 from course_utils.ranks.engine.starters import CONNECT_SECONDS, Starter
 from course_utils.ranks.engine.turn import Turn
@@ -22,6 +22,8 @@ class Crew:
         self.hellos: dict[int, wire.Message] = {}
         self.turn: Turn | None = None  # the order of now, or the last one
         self.cells, self.key = 0, os.urandom(6).hex()
+        self.standings: steps.Standings = {}  # where each rank stands in its groups
+        self.astray = False  # whether the next cell needs its group anew
         starter.start(n, dict(os.environ))
         try:
             self._welcome(n)
@@ -62,15 +64,18 @@ class Crew:
         order: wire.Message,
         payload: bytes = b"",
         only: list[int] | None = None,
-        limit_seconds: float = 30,
+        limit_seconds: float | None = None,
     ) -> dict[int, Outcome]:
         """Gives an order to the ranks (or some of them) and returns how it ended on each.
 
         What they print is printed here meanwhile. Raises: RankError where a rank failed, where
-        all wait for ever, or at the limit; RanksInterrupted for the reader's Ctrl-C.
+        all wait for ever, or at the limit (None: where nothing has moved for long);
+        RanksInterrupted for the reader's Ctrl-C.
         """
         self.cells += 1
         order = {**order, "id": self.cells, "key": f"{self.key}-{self.cells}"}
+        if "timeout" in order and self.astray:
+            order, self.standings, self.astray = {**order, "anew": True}, {}, False
         self.turn = Turn(self, order, payload, only or sorted(self.lines), limit_seconds)
         return self.turn.result()
 

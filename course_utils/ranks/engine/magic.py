@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from course_utils import ranks
-from course_utils.ranks.engine import background
+from course_utils.ranks.engine import background, notebook
 
 _failures: list[str] = []
 
@@ -24,8 +24,8 @@ def parser() -> argparse.ArgumentParser:
     found = _Parser(prog="%%ranks", add_help=False)
     found.add_argument("n", nargs="?", type=_at_least_1, help="how many ranks")
     found.add_argument("--only", type=_numbers, help="run on these ranks: 0,2")
-    found.add_argument("--no-init", action="store_true", help="you call init_process_group")
     found.add_argument("--timeout", type=_positive, help="seconds that the cell may take")
+    found.add_argument("--argv", type=shlex.split, help='"--epochs 3", for sys.argv')
     found.add_argument("--debug", action="store_true", help="TORCH_DISTRIBUTED_DEBUG=DETAIL")
     found.add_argument("--device", choices=("cpu", "cuda"), help="cuda: share GPUs over gloo")
     found.add_argument("--save", help="write the cell as a script for torchrun")
@@ -39,17 +39,18 @@ def run_magic(line: str, source: str) -> None:
 
     Line numbers in messages are those of the whole cell, its first line included.
     """
-    options = parser().parse_args(shlex.split(line.partition("#")[0]))
+    options = parser().parse_args(_words(line))
     work = partial(
         ranks.run_cell,
         "\n" + source,
         options.n,
         only=options.only,
-        init=not options.no_init,
         debug=options.debug,
         limit_seconds=options.timeout,
         device=options.device,
         save=options.save,
+        argv=options.argv or (),
+        called=notebook.called_now(),
     )
     if options.fails:
         work = partial(_expect_failure, work)
@@ -79,6 +80,16 @@ def register(shell: Any) -> None:
     """Makes `%%ranks` known, and starts the helper while the reader reads."""
     shell.register_magic_function(lambda line, cell: run_magic(line, cell), "cell", "ranks")
     ranks.warm_up()
+
+
+def _words(line: str) -> list[str]:
+    """The words of the line; what follows --argv is its own, though it may begin with a dash."""
+    words = shlex.split(line, comments=True)
+    for at, word in enumerate(words[:-1]):
+        if word == "--argv":
+            words[at : at + 2] = [f"--argv={words[at + 1]}"]
+            break
+    return words
 
 
 def _numbers(text: str) -> list[int]:

@@ -19,16 +19,17 @@ READS = re.compile(
     r"(\.(item|tolist|cpu|numpy|to|nonzero|synchronize)|\b(float|int|bool|print))\([^()]*\)$"
 )
 TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
-CELLS: set[str] = set()  # the files whose lines the reader wrote
+ENGINE = os.path.dirname(__file__) + os.sep
+CELLS: dict[str, str] = {}  # the files whose lines the reader wrote, and what they are called
 Place = dict[str, Any]
 Step = tuple[types.FrameType, int]  # a frame, and the line of it
 
 
-def remember(filename: str, source: str) -> None:
-    """Makes the lines of a cell known, for messages and tracebacks."""
+def remember(filename: str, source: str, called: str = "") -> None:
+    """Makes the lines of a cell known, for messages and tracebacks; `called` is "In [7]"."""
     lines = source.splitlines(keepends=True)
     linecache.cache[filename] = (len(source), None, lines, filename)
-    CELLS.add(filename)
+    CELLS[filename] = called or os.path.basename(filename).strip("<>")
 
 
 def of_thread(thread_id: int) -> Place:
@@ -92,14 +93,45 @@ def describe(steps: Iterable[Step]) -> Place:
             if place["call"] is None and code.co_name not in UNNAMED:
                 place["call"], place["tensors"] = code.co_name, _tensors(frame)
         elif code.co_filename in CELLS:
-            place |= {"line": line, "text": _text(code.co_filename, line), "inside": ""}
-        elif place["line"] is not None and "site-packages" not in code.co_filename:
+            place |= {"line": line, "text": text(code.co_filename, line), "inside": ""}
+            place["cell"] = code.co_filename
+        elif place["line"] is not None and not is_librarys(code.co_filename):
             name = os.path.basename(code.co_filename)
-            place["inside"] = f"{code.co_name}, {name} line {line}: {_text(code.co_filename, line)}"
+            place["inside"] = f"{code.co_name}, {name} line {line}: {text(code.co_filename, line)}"
     return place
 
 
-def _text(filename: str, line: int) -> str:
+def is_librarys(filename: str) -> bool:
+    """Whether a file is an installed library's, or this package's own: nothing for a reader."""
+    return "site-packages" in filename or is_this_package(filename)
+
+
+def is_this_package(filename: str) -> bool:
+    """Whether a file is of the ranks' own engine."""
+    return filename.startswith(ENGINE)
+
+
+def folder_is_gone() -> bool:
+    """Whether the working folder of this process was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def label(filename: str) -> str:
+    """What a reader calls the cell or the file."""
+    return CELLS.get(filename) or os.path.basename(filename)
+
+
+def source(filename: str) -> str:
+    """All lines of a cell."""
+    return "".join(linecache.getlines(filename))
+
+
+def text(filename: str, line: int) -> str:
+    """A line, without its indentation."""
     return linecache.getline(filename, line).strip()
 
 

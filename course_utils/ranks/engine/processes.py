@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+TICKS = os.sysconf("SC_CLK_TCK")  # of /proc's times, in a second
 PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36  # of Linux's prctl
 
 
@@ -25,6 +26,28 @@ def children() -> list[int]:
     except OSError:
         return []
     return [int(pid) for pid in found.split()]
+
+
+def seconds_of_children() -> float:
+    """Processor seconds that this process's children have used, and theirs; 0 but on Linux."""
+    ticks, found = 0, _children_of(os.getpid())
+    while found:
+        pid = found.pop()
+        found += _children_of(pid)
+        with suppress(OSError, ValueError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS
+
+
+def _children_of(pid: int) -> list[int]:
+    """The children of all threads of a process."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            told = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+            found += [int(child) for child in told.split()]
+    return found
 
 
 def adopt_orphans() -> None:

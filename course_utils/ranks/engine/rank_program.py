@@ -14,17 +14,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import cell, flight, output, place, wire
-from course_utils.ranks.engine.group import Group, choose_backend
+from course_utils.ranks.engine import (
+    cell,
+    flight,
+    output,
+    place,
+    processes,
+    spawned,
+    stand_ins,
+    wire,
+)
+from course_utils.ranks.engine import shell as ipython
+from course_utils.ranks.engine.group import ENDED, Group, choose_backend
+from course_utils.ranks.engine.ids import NAMES, find_ids
+from course_utils.ranks.engine.steps import Counter
 
 TICK_SECONDS = 0.2
-NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-STARTERS = (  # what torchrun, Open MPI, Slurm and MPICH call these four
-    NAMES,
-    tuple(f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")),
-    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-)
 
 
 class Rank:
@@ -38,7 +43,7 @@ class Rank:
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
-        self.flight = flight.Reader()
+        self.flight, self.counter = flight.Reader(), Counter()
 
     def serve(self) -> None:
         """Does orders until the notebook is gone."""
@@ -80,10 +85,13 @@ class Rank:
         _seed(self.rank)
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
+        spawned.install(welcome["folder"])
+        stand_ins.install()
         self.names = module.__dict__
         self.names |= {
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
             "local_rank": self.local_rank, "device": torch.device(device),
+            "get_ipython": ipython.get_ipython,
         }  # fmt: skip
         self.output.end()
 
@@ -96,7 +104,7 @@ class Rank:
 
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.output.begin()
-        result, failure = None, dict[str, Any]()
+        result, failure, before = None, dict[str, Any](), spawned.begun()
         try:
             self.busy = True
             result, failure = cell.attempt(lambda: self._work(order)(order, payload))
@@ -105,23 +113,38 @@ class Rank:
             self.busy = False
         if os.getpid() != self.pid:
             return
+        if failure:
+            spawned.end(spawned.begun() - before)
         self.output.end()
-        records = self.flight.fresh()
-        done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
+        cell.locate(failure, order.get("filename", ""))
+        if self.group and self.group.is_an_ended_one(failure):
+            failure |= {"kind": "python", "message": ENDED}
+        done = {"type": "done", "id": order["id"], "failure": failure, **self._heard()}
         self.line.send(done, result or b"")
+
+    def _heard(self) -> wire.Message:
+        """What the cell called of the groups, and where this rank stands in each of them."""
+        records: list[flight.Record] = []
+        if self.counter.moved():
+            records = self.flight.fresh()
+            self.counter.read()
+        return {"records": records, "standing": self.counter.standing()}
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
             _prepare()
             self.prepared = True
-        if self.group and "init" in order:
+        if self.group and "timeout" in order:
             self.group.prepare(order)
         return getattr(self, f"_{order['do']}")
 
-    def _ready(self, _order: wire.Message, _payload: bytes) -> None:
-        """Nothing but what comes before a cell."""
+    def _ready(self, order: wire.Message, _payload: bytes) -> None:
+        """What comes before a cell: the stores that it makes again are let go."""
+        stand_ins.release(order.get("stores", []), self.names)
 
     def _cell(self, order: wire.Message, _payload: bytes) -> None:
+        place.remember(order["filename"], order["shown"], order["called"])
+        sys.argv = ["cell", *order["argv"]]
         cell.run_cell(order["source"], order["filename"], self.names)
 
     def _call(self, _order: wire.Message, payload: bytes) -> bytes:
@@ -167,6 +190,8 @@ class Rank:
         except Exception:  # whoever watches must outlive what it sees
             found = place.describe([]) | {"mark": "", "wait": None}
         found["cpu"] = time.process_time()
+        found["used"] = found["cpu"] + processes.seconds_of_children()
+        found["calls"] = self.counter.calls()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 
     def _print(self, stream: str, text: str) -> None:
@@ -177,8 +202,9 @@ class Rank:
             raise KeyboardInterrupt
 
     def _in_child(self) -> None:
-        """A process that the rank forks must not speak on the rank's line."""
+        """A process that the rank forks must not speak on the rank's line, nor in its groups."""
         self.line.close()
+        spawned.in_fork()
 
 
 def end(pid: int) -> None:
@@ -207,18 +233,6 @@ def _seed(rank: int) -> None:
     random.seed(rank)
     numpy.random.seed(rank)
     torch.manual_seed(rank)
-
-
-def find_ids() -> dict[str, str]:
-    """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
-
-    Raises: LookupError where none of them did.
-    """
-    for theirs in STARTERS:
-        if theirs[0] in os.environ and theirs[1] in os.environ:
-            pairs = zip(NAMES, theirs, strict=True)
-            return {name: os.environ[their] for name, their in pairs if their in os.environ}
-    raise LookupError("No rank in the environment: start this with torchrun, mpirun or srun.")
 
 
 def main() -> None:

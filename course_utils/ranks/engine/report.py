@@ -83,6 +83,7 @@ def failed(outcomes: Outcomes, places: Places, gone: bool) -> str:
         if o.failure and (_what(o.failure), o.failure["line"]) == (_what(failure), failure["line"])
     ]
     lines = [f"✗ {names(same)}{_line(failure)}: {_what(failure)}", *_source(failure)]
+    lines += failure.get("trace", [])
     others = {r: o.failure for r, o in outcomes.items() if o.failure and r not in same}
     lines += _where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
     done = [r for r, o in outcomes.items() if not o.failure]
@@ -194,7 +195,8 @@ def _what(failure: dict[str, Any]) -> str:
 
 
 def _line(place: dict[str, Any]) -> str:
-    return f", line {place['line']}" if place["line"] else ""
+    earlier = f", {place['earlier']}" if place.get("earlier") else ""
+    return f"{earlier}, line {place['line']}" if place["line"] else ""
 
 
 def _source(place: dict[str, Any]) -> list[str]:

@@ -42,7 +42,6 @@ def save(
     source: str,
     earlier: Sequence[str],
     n: int,
-    init: bool = True,
     on_cpu: bool = False,
     given: Collection[str] = (),
 ) -> None:
@@ -62,7 +61,7 @@ def save(
         )
     head = FIRST_LINE.format(n=n, name=path.name)
     opening = OPENING.format(n=n, name=path.name, own_gpu="False" if on_cpu else OWN_GPU) + (
-        INIT if init else ""
+        "" if any("init_process_group" in cell for cell in cells) else INIT
     )
     body = "\n\n".join(_shown(cell).strip("\n") for cell in cells)
     _write_whole(path, f"{head}\n{opening}\n{body}\n{ENDING}")

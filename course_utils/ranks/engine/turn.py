@@ -10,8 +10,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_utils.ranks.engine import printer, report, wire
+from course_utils.ranks.engine import printer, report, steps, wire
 from course_utils.ranks.engine.live import UNATTENDED
+from course_utils.ranks.engine.pulse import STILL_SECONDS, Pulse
 from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
 from course_utils.ranks.engine.stall import Watch
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
 SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
-TELL_SECONDS = 8  # a cell that runs so long says where it is
+TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = ("cell", "call")  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked
+STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
 
@@ -30,7 +32,12 @@ class Turn:
     """One order, from sending it to knowing how it ended."""
 
     def __init__(
-        self, crew: "Crew", order: wire.Message, payload: bytes, ranks: list[int], limit: float
+        self,
+        crew: "Crew",
+        order: wire.Message,
+        payload: bytes,
+        ranks: list[int],
+        limit: float | None,
     ) -> None:
         self.crew, self.id, self.limit = crew, order["id"], limit
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
@@ -39,8 +46,10 @@ class Turn:
             printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
         self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
+        self.stood = dict(crew.standings)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
-        self.why, self.asked, self.told = "", 0.0, UNATTENDED in os.environ
+        self.why, self.asked, self.pulse = "", 0.0, Pulse(self.started)
+        self.tell_at = float("inf") if UNATTENDED in os.environ else TELL_SECONDS
         for rank in ranks:
             try:
                 crew.lines[rank].send(order, payload)
@@ -83,6 +92,8 @@ class Turn:
             self.gone[rank] = time.monotonic()
             return
         now = time.monotonic()
+        if message["type"] != "where":
+            self.pulse.beat(now)
         if message["type"] == "out" and message["stream"] == "pipe":
             self.words[rank] = self.words.get(rank, "") + message["text"]
             self.printer.overhear(rank, message["text"])
@@ -91,8 +102,10 @@ class Turn:
         elif message["id"] == self.id and message["type"] == "where":
             self.answered[rank] = now
             self.watch.add(rank, message["place"], now)
+            self.pulse.sample(rank, message["place"], now)
         elif message["id"] == self.id:
             self.printer.add(rank, "stdout", self.words.pop(rank, ""))
+            self.stood[rank] = message["standing"]
             self._end(rank, Outcome(now, message["failure"], payload, message["records"]))
 
     def _end(self, rank: int, outcome: Outcome) -> None:
@@ -128,18 +141,26 @@ class Turn:
             self._sample(now)
         if self.why:
             return "deaf" if now - self.asked > STOP_SECONDS else ""
-        if now - self.started > self.limit:
-            self._ask_to_stop(f"Stopped after its limit of {self.limit:g} s (--timeout sets it).")
+        if over := self._over(now):
+            self._ask_to_stop(over)
         frozen = {r for r in self.unfinished if self._is_frozen(r, now)}
         for rank in frozen:
             self.watch.places[rank] = {"frozen": True, "cpu": 0}
         waiting = self.unfinished - frozen
         if self.watch.stuck(waiting, now, self._failed) or (frozen and not waiting):
             return "stuck"
-        if now - self.started > TELL_SECONDS and not self.told:
-            self.told = True
-            self.printer.say(report.running(TELL_SECONDS, self._places()))
+        if now - self.started > self.tell_at:
+            self.printer.say(report.running(self.tell_at, self._places()))
+            self.tell_at *= 2
         return ""
+
+    def _over(self, now: float) -> str:
+        """Why the cell must stop, in words: its limit, or without one that nothing moves."""
+        if self.limit is None:
+            still = self.pulse.still(now) > STILL_SECONDS
+            return STILL.format(STILL_SECONDS) if still else ""
+        said = f"Stopped after its limit of {self.limit:g} s (--timeout sets it)."
+        return said if now - self.started > self.limit else ""
 
     def _sample(self, now: float) -> None:
         self.sampled = now
@@ -173,18 +194,26 @@ class Turn:
         if gone:
             self.crew.dismiss()
         self.printer.finish_all()
+        reason = "" if gone else self._in_step(bool(kinds))
         if self.why and not kinds - {"stop", "group"}:
             stops = {r: o.failure for r, o in self.outcomes.items() if o.failure}
-            message = report.stopped(self.why, {**stops, **places}, gone)
+            message = report.stopped(self.why, {**stops, **places}, gone) + reason
             raise (RanksInterrupted if self.why.startswith("Int") else RankError)(message)
         if kinds:
-            raise RankError(report.failed(self.outcomes, places, gone))
+            raise RankError(report.failed(self.outcomes, places, gone) + reason)
         if verdict:
             raise RankError(report.stuck(self.outcomes, places))
         wrong = report.disagreement(self.outcomes)
         if wrong:
-            raise RankError(wrong)
+            raise RankError(wrong + reason)
+        print(reason.lstrip(), end="\n" if reason else "", flush=True)
         return self.outcomes
+
+    def _in_step(self, failed: bool) -> str:
+        """Notes where the ranks stand; a line for the message where they are out of step."""
+        reason = steps.astray(self.stood, self.crew.standings, failed)
+        self.crew.standings, self.crew.astray = self.stood, bool(reason)
+        return f"\n{reason} {steps.ANEW}" if reason else ""
 
 
 @contextmanager

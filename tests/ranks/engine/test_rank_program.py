@@ -6,7 +6,7 @@ import pytest
 
 from course_utils import ranks
 from course_utils.ranks.engine import wire
-from course_utils.ranks.engine.rank_program import NAMES, find_ids
+from course_utils.ranks.engine.ids import NAMES, find_ids
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),

@@ -1,0 +1,86 @@
+"""What the notebook knows and a cell of its ranks lacks: IPython's words, names, its number."""
+
+import linecache
+import re
+import sys
+from types import ModuleType
+from typing import Any
+
+from course_utils.ranks.engine import cell, place, report, shell
+from course_utils.ranks.engine.report import RankError, RanksError
+
+LACKING = re.compile(r"NameError: name '(\w+)' is not defined")
+
+
+def readable(source: str, filename: str) -> str:
+    """The source as Python, IPython's % and ! written out. Raises: RankError for anything else."""
+    try:
+        cell.compiled(source, filename)
+        return source
+    except SyntaxError as error:
+        translated = shell.as_python(source)
+        try:
+            cell.compiled(translated, filename)
+        except SyntaxError:
+            raise RankError(report.unreadable(error)) from None
+        return translated
+
+
+def advice(message: str, n: int, before: int | None) -> str:
+    """What to do about a name that the ranks lack, on lines of their own; "" for anything else.
+
+    Of `n` ranks that replaced others, `before` is how many those were.
+    """
+    lacking = LACKING.search(message)
+    if lacking is None:
+        return ""
+    instead = f", {n} instead of {before}" * (before not in (0, n))
+    gone = f"These ranks are new{instead}: earlier variables went with the old ones."
+    name, mine = lacking[1], vars(sys.modules["__main__"])
+    if name not in mine:
+        told = ""
+    elif isinstance(mine[name], ModuleType):
+        told = f"`{name}` is imported in the notebook: import it in a %%ranks cell too."
+    else:
+        told = f"`{name}` is the notebook's; ranks.push({name}={name}) gives it to every rank."
+    return "".join(f"\n{line}" for line in (gone * (before is not None), told) if line)
+
+
+def need(device: str | None) -> None:
+    """Raises: RanksError where ranks can't be started here, with what to do about it."""
+    if place.folder_is_gone():
+        raise RanksError(
+            "The notebook's working folder was deleted, and ranks start in it. Make it again, or "
+            "go to another one: os.chdir(...)."
+        )
+    if device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise RanksError("--device cuda needs a GPU, and torch sees none here; leave it out.")
+
+
+def sources(function: Any) -> dict[str, tuple[str, str]]:
+    """The file of a function: all of its lines, and what a reader calls it."""
+    if not hasattr(function, "__code__"):
+        return {}
+    name = function.__code__.co_filename
+    return {name: ("".join(linecache.getlines(name)), called(name))}
+
+
+def called(filename: str) -> str:
+    """`In [7]` for the file of a notebook's cell, "" where IPython doesn't tell."""
+    here = running()
+    known = getattr(getattr(here, "compile", None), "_filename_map", {})
+    return f"In [{known[filename]}]" if filename in known else ""
+
+
+def called_now() -> str:
+    """The same for the cell that runs now."""
+    here = running()
+    return f"In [{here.execution_count}]" if here else ""
+
+
+def running() -> Any:
+    """IPython's shell in this process, None where there is none."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

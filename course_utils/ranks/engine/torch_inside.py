@@ -1,0 +1,143 @@
+"""What this package takes of torch that isn't public: one place to look when torch moves on.
+
+Seen in torch 2.13.0, the names in each docstring. Where a torch lacks one, what rests on it does
+less: groups that can't be counted are opened anew after every failure, and old ones aren't cut off.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+Init = Callable[..., None]
+Group = tuple[str, list[int], Any]  # its name, its ranks, torch's ProcessGroup
+
+
+def set_timeout(wait: timedelta) -> None:
+    """How long the default group waits in a collective from now on.
+
+    `_set_pg_timeout`. Without it the group keeps the wait it was opened with.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    if hasattr(c10d, "_set_pg_timeout"):
+        c10d._set_pg_timeout(wait)
+
+
+def default_group() -> Any:
+    """The default group, None where there is none."""
+    import torch.distributed as dist
+
+    return dist.group.WORLD
+
+
+def groups() -> list[Group] | None:
+    """The process groups of this process, the default one among them; None where it can't be known.
+
+    `_world` with `pg_map`, `pg_names` and `pg_group_ranks`.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    try:
+        world = c10d._world
+        return [
+            (str(world.pg_names[group]), sorted(world.pg_group_ranks[group]), group)
+            for group in list(world.pg_map)
+        ]
+    except (AttributeError, KeyError):
+        return None
+
+
+def groups_made() -> int:
+    """How many groups have got a number as their name so far; 0 where it can't be known.
+
+    `_world.group_count`.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    return getattr(getattr(c10d, "_world", None), "group_count", 0)
+
+
+def calls_of(group: Any) -> int | None:
+    """How many collectives and messages a group has begun on this rank; None where it doesn't tell.
+
+    `_get_sequence_number_for_group`; gloo counts each collective, each part of a
+    coalesced one and each message.
+    """
+    try:
+        return group._get_sequence_number_for_group()
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def abort_groups() -> None:
+    """Ends what runs on GPUs in all groups, so that they can be destroyed.
+
+    `_abort_process_group`, for NCCL alone.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    if hasattr(c10d, "_abort_process_group"):
+        c10d._abort_process_group()
+
+
+def forget_groups() -> None:
+    """For a forked child: the groups of its parent aren't its own, and must not be destroyed here.
+
+    The maps of `_world`, and `_unregister_all_process_groups`.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    world = getattr(c10d, "_world", None)
+    if world is None:
+        return
+    for name in ("pg_map", "pg_names", "pg_group_ranks", "pg_backend_config", "pg_to_tag"):
+        held = getattr(world, name, {})
+        _parents.append(dict(held))  # so that nothing of them is ended here
+        held.clear()
+    getattr(world, "tags_to_pg", {}).clear()
+    world.default_pg, world.group_count = None, 0
+    if hasattr(c10d, "_unregister_all_process_groups"):
+        c10d._unregister_all_process_groups()
+
+
+_parents: list[dict[Any, Any]] = []
+
+
+def around_new_groups(around: Callable[[], Any]) -> None:
+    """Has every process group made under the context manager that `around()` gives.
+
+    `_new_process_group_helper`.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    make = getattr(c10d, "_new_process_group_helper", None)
+    if make is None:
+        return
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        with around():
+            return make(*args, **kwargs)
+
+    c10d._new_process_group_helper = made
+
+
+def replace_init(instead: Callable[[Init, dict[str, Any]], None]) -> Init:
+    """Puts a function in the place of `init_process_group`, under both names; gives torch's own.
+
+    `instead` is given torch's own, and by name what it is called with. Nothing here is private, but
+    for torch's calling it under the second name.
+    """
+    import torch.distributed as dist
+
+    own = dist.init_process_group
+    signature = inspect.signature(own)
+
+    @functools.wraps(own)
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
+        instead(own, dict(signature.bind(*args, **kwargs).arguments))
+
+    dist.init_process_group = init_process_group
+    dist.distributed_c10d.init_process_group = init_process_group
+    return own
