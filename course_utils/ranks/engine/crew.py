@@ -20,6 +20,7 @@ class Crew:
         self.starter, self.device = starter, device
         self.lines: dict[int, wire.Line] = {}
         self.hellos: dict[int, wire.Message] = {}
+        self.states: dict[int, wire.Message] = {}  # of each rank after its last order
         self.cells, self.key = 0, os.urandom(6).hex()
         starter.start(n, dict(os.environ))
         try:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import cell, flight, output, place, wire
+from course_utils.ranks.engine import cell, flight, notes, output, place, waits, wire
 from course_utils.ranks.engine.group import Group, choose_backend
 
 TICK_SECONDS = 0.2
@@ -69,6 +69,7 @@ class Rank:
 
         if welcome["folder"] is None and server is None:
             server = dist.TCPStore(welcome["host"], welcome["port"], is_master=False)
+        notes.install()
         self.group = Group(self.rank, self.world_size, welcome["folder"], server)
         gpus = torch.cuda.device_count() if welcome["device"] != "cpu" else 0
         here = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
@@ -108,9 +109,15 @@ class Rank:
         sys.stdout.flush()
         sys.stderr.flush()
         self.pipe.drain()
-        records = self.flight.fresh()
-        done = {"type": "done", "id": order["id"], "failure": failure, "records": records}
+        done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
+
+    def _done(self) -> wire.Message:
+        """What this rank did with the others, and threads that it left behind."""
+        entries = flight.entries()
+        left = waits.of_process(self.main, [])["acting"]
+        state = {**waits.state(entries), "acting": left}
+        return {"records": self.flight.fresh(entries), "calls": notes.new_calls(), "state": state}
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
@@ -167,9 +174,9 @@ class Rank:
     def _say_where(self, order: wire.Message) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"
         try:
-            found = place.with_wait(place.of_thread(self.main), nccl)
+            found = place.with_wait(place.of_thread(self.main), self.main, nccl)
         except Exception:  # whoever watches must outlive what it sees
-            found = place.describe([]) | {"mark": "", "wait": None}
+            found = place.describe([]) | {"mark": "", "wait": None, "needs": [], "acting": []}
         found["cpu"] = time.process_time()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 

@@ -4,7 +4,7 @@ import linecache
 import re
 import signal
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +33,8 @@ class Outcome:
         default_factory=dict
     )  # empty, or as cell.attempt describes it; or kind "died"
     payload: bytes = b""
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)  # as flight.told says them
+    calls: list[dict[str, Any]] = field(default_factory=list)  # as notes.new_calls says them
 
 
 NOWHERE = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
@@ -109,9 +110,12 @@ def stopped(why: str, places: Places, gone: bool) -> str:
     return "\n".join([f"✗ {why}", *_where_all(places), kept])
 
 
-def running(seconds: float, places: Places) -> str:
-    """A word in between: where a cell is that takes long."""
-    return "\n".join([f"… running for {seconds:.0f} s", *_where_all(places)])
+def running(seconds: float, places: Places, doubts: Sequence[str] = ()) -> str:
+    """A word in between: where a cell is that takes long; `doubts` are why it isn't stuck."""
+    lines = [f"… running for {seconds:.0f} s", *_where_all(places)]
+    if doubts and any(place.get("wait") for place in places.values()):
+        lines.append(f"  This isn't called a deadlock: {'; '.join(doubts)}.")
+    return "\n".join(lines)
 
 
 def unreadable(error: SyntaxError) -> str:

@@ -23,6 +23,7 @@ HURRIED_SAMPLE_SECONDS = 0.2
 TELL_SECONDS = 8  # a cell that runs so long says where it is
 UNATTENDED = "COURSE_RANKS_UNATTENDED"  # set where nobody watches: no such word in between
 STOP_SECONDS = 2  # how long a rank may take to stop when asked
+BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
 
@@ -36,7 +37,9 @@ class Turn:
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
         self.printer, self.words = Printer(ranks), dict[int, str]()
         self.started = self.sampled = time.monotonic()
-        self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
+        self.watch = Watch(self.started, limit)
+        self.watch.ended |= {r: s for r, s in crew.states.items() if r not in ranks}
+        self.answered = dict.fromkeys(ranks, self.started)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
         self.why, self.asked, self.told = "", 0.0, UNATTENDED in os.environ
         for rank in ranks:
@@ -85,11 +88,14 @@ class Turn:
             self.watch.add(rank, message["place"], now)
         elif message["id"] == self.id:
             self.printer.add(rank, "stdout", self.words.pop(rank, ""))
-            self._end(rank, Outcome(now, message["failure"], payload, message["records"]))
+            self.crew.states[rank] = message["state"]
+            records, calls = message["records"], message["calls"]
+            self._end(rank, Outcome(now, message["failure"], payload, records, calls))
 
     def _end(self, rank: int, outcome: Outcome) -> None:
         self.outcomes[rank] = outcome
-        self.watch.progress(outcome.at)
+        dead = outcome.failure.get("kind") == "died"
+        self.watch.end(rank, None if dead else self.crew.states[rank], outcome.at)
         self.printer.finish(rank)
 
     def _count_the_dead(self) -> None:
@@ -114,7 +120,9 @@ class Turn:
         return any(outcome.failure for outcome in self.outcomes.values())
 
     def _look(self, now: float) -> str:
-        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain) or ""."""
+        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain), "bereft"
+        (a rank is gone, and the others work on), or "".
+        """
         pause = HURRIED_SAMPLE_SECONDS if self._failed else SAMPLE_SECONDS
         if now - self.sampled >= pause:
             self._sample(now)
@@ -122,15 +130,18 @@ class Turn:
             return "deaf" if now - self.asked > STOP_SECONDS else ""
         if now - self.started > self.limit:
             self._ask_to_stop(f"Stopped after its limit of {self.limit:g} s (--timeout sets it).")
-        frozen = {r for r in self.unfinished if self._is_frozen(r, now)}
-        for rank in frozen:
-            self.watch.places[rank] = {"frozen": True, "cpu": 0}
-        waiting = self.unfinished - frozen
-        if self.watch.stuck(waiting, now, self._failed) or (frozen and not waiting):
+        for rank in self.unfinished:
+            if self._is_frozen(rank, now):
+                self.watch.freeze(rank)
+        if self.watch.stuck(self.unfinished, self._failed):
             return "stuck"
+        deaths = [o.at for o in self.outcomes.values() if o.failure.get("kind") == "died"]
+        if deaths and now - min(deaths) > BEREFT_SECONDS:
+            return "bereft"
         if now - self.started > TELL_SECONDS and not self.told:
             self.told = True
-            print(report.running(TELL_SECONDS, self._places()), flush=True)
+            doubts = self.watch.doubts(self.unfinished, self._failed)
+            print(report.running(TELL_SECONDS, self._places(), doubts), flush=True)
         return ""
 
     def _sample(self, now: float) -> None:
