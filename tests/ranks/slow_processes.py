@@ -5,7 +5,9 @@ import textwrap
 
 def late(work: str, ranks: int = 2) -> tuple[str, str]:
     """Rank 1 does the work, and the others wait for it at a barrier."""
-    return f"if rank == 1:\n{textwrap.indent(textwrap.dedent(work), '    ')}\ndist.barrier()", str(ranks)
+    return f"if rank == 1:\n{textwrap.indent(textwrap.dedent(work), '    ')}\ndist.barrier()", str(
+        ranks
+    )
 
 
 SYSTEM = {

@@ -49,13 +49,13 @@ COLLECTIVES = {
     ),
     "a group made anew": (
         "dist.destroy_process_group()\nif rank == 1:\n    time.sleep(SLOW)\n"
-        "dist.init_process_group('gloo')\ndist.all_reduce(x)", "2 --no-init",
+        "dist.init_process_group('gloo')\ndist.all_reduce(x)", "2",
     ),
     "a monitored barrier": (
         "if rank == 1:\n    time.sleep(SLOW)\ndist.monitored_barrier()", "3",
     ),
     "a monitored barrier that is meant to give up": (
-        "if rank == 0:\n    try:\n        dist.monitored_barrier(timedelta(seconds=SLOW))\n"
+        "if rank == 0:\n    try:\n        dist.monitored_barrier(timeout=timedelta(seconds=SLOW))\n"
         "    except RuntimeError as error:\n        assert 'rank 1' in str(error).lower()\n"
         "    else:\n        raise AssertionError('it came')", "2",
     ),

@@ -19,7 +19,7 @@ COLLECTIVES = (
     "reduce_scatter_tensor_coalesced alltoall alltoall_base barrier monitored_barrier "
     "all_gather_single all_gather_single_coalesced reduce_scatter_single all_to_all_single "
     "reduce_scatter_single_coalesced"
-).split()
+)
 LOOKUPS = ("get", "wait", "multi_get", "queue_pop")
 SPLITS = ("alltoall_base", "all_to_all_single")
 KEPT = 256  # calls that a group's ledger remembers
@@ -55,17 +55,19 @@ def ledger(group: Any) -> Ledger:
 
 def install() -> None:
     """Wraps torch's methods; a second call changes nothing."""
+    import torch
     from torch._C import _distributed_c10d as c10d
 
     if hasattr(c10d.Work.wait, "__wrapped__"):
         return
-    for name in COLLECTIVES:
+    for name in COLLECTIVES.split():
         _replace(c10d.ProcessGroup, name, _collective)
     for name in ("send", "recv", "recv_anysource"):
         _replace(c10d.ProcessGroup, name, _message)
     for name in LOOKUPS:
         _replace(c10d.Store, name, _lookup)
     _replace(c10d.Work, "wait", _wait)
+    _replace(torch._C.Future, "wait", _wait)
 
 
 def _replace(owner: Any, name: str, wrap: Callable[[str, Any], Any]) -> None:
@@ -132,31 +134,40 @@ def of_work(work: Any) -> Note | None:
 
 
 def new_calls() -> list[Note]:
-    """The collectives since the last call that Python code asked for, by group and number."""
+    """Of the collectives since the last call those that name something unusual; see `told`."""
     found = []
     for key, kept_by in [*_ledgers.items()]:
         if kept_by.group() is None:
             del _ledgers[key]
-        ranks = members(kept_by.group())
-        for number, name, options in [*kept_by.calls]:
-            if number > kept_by.told:
-                call = {"group": [kept_by.name, kept_by.age], "number": number, "name": name}
-                found.append({**call, "ranks": ranks, **_told(options, ranks)})
+        new = [call for call in told(kept_by) if call["number"] > kept_by.told]
+        found += [call for call in new if call["operator"] or call["root"] or call["splits"]]
         kept_by.told = kept_by.made
     return found
 
 
-def _told(options: tuple[Any, ...], ranks: list[int]) -> Note:
-    """The operator, the root (a rank) and the splits [output, input] that the call named."""
-    found: Note = {}
-    for option in options[-1:]:
-        if hasattr(option, "reduceOp"):
-            found["operator"] = str(option.reduceOp.op).rpartition(".")[2]
-        if hasattr(option, "rootRank") and option.rootRank in range(len(ranks)):
-            found["root"] = ranks[option.rootRank]
-    if len(options) > 2 and any(options[:2]):
-        found["splits"] = [list(sizes) for sizes in options[:2]]
-    return found
+def told(kept_by: Ledger, last: int = KEPT) -> list[Note]:
+    """The last collectives that Python code asked of a group, by the group and their number.
+
+    `operator` is "" for SUM, `root` a rank, 0 where there is none, `splits` [received, sent].
+    """
+    ranks = members(kept_by.group())
+    group = {"group": kept_by.name, "age": kept_by.age, "ranks": ranks, "made": kept_by.made}
+    return [
+        {**group, "number": number, "name": name, **_options(options, ranks)}
+        for number, name, options in [*kept_by.calls][-last:]
+    ]
+
+
+def _options(options: tuple[Any, ...], ranks: list[int]) -> Note:
+    last: Any = options[-1] if options else None
+    operator = str(last.reduceOp.op).rpartition(".")[2] if hasattr(last, "reduceOp") else "SUM"
+    root = getattr(last, "rootRank", 0)
+    given = len(options) > 2 and any(options[:2])
+    return {
+        "operator": "" if operator == "SUM" else operator,
+        "root": ranks[root] if root in range(len(ranks)) else 0,
+        "splits": [list(sizes) for sizes in options[:2]] if given else [],
+    }
 
 
 def members(group: Any) -> list[int]:

@@ -74,9 +74,7 @@ def with_wait(place: Place, main: int, nccl: bool) -> Place:
 
 def on_device(need: Record, place: Place) -> bool:
     """Whether what a collective does happens on a GPU, or is awaited by reading a tensor of one."""
-    return need["kind"] == "collective" and (
-        need["group"].startswith("nccl:") or not place["call"]
-    )
+    return need["kind"] == "collective" and (need["group"].startswith("nccl:") or not place["call"])
 
 
 def of_traceback(trace: types.TracebackType | None) -> Place:

@@ -9,7 +9,7 @@ from typing import Any
 
 from course_utils.ranks.engine.supply import Supply
 
-# How long all unfinished ranks must have waited at the same time, by what the patient ones wait for.
+# How long all unfinished ranks must have waited together, by what the patient ones wait for.
 PATIENCE_SECONDS = {"call": 3.0, "device": 6.0, "set-up": 3.0}
 # The same once a rank has failed: who would come now?
 HURRY_SECONDS = {"call": 0.6, "device": 2.0, "set-up": 2.0}

@@ -1,6 +1,7 @@
 """Who starts a Crew's ranks: a helper that forks them, new Pythons, or the reader's commands."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ IMPORT_SECONDS = 60  # how long the helper may take to import torch
 KILL_SECONDS = 5
 PROJECT = str(Path(__file__).resolve().parents[3])
 RECORDER = {"TORCH_FR_BUFFER_SIZE": "256", "TORCH_CPP_LOG_LEVEL": "FATAL"}
+DEATH = re.compile(rb"\(exitcode: (-?\d+)\) local_rank: \d+ \(pid: (\d+)\)")  # torchrun says so
 PROGRAM = ["-m", "course_utils.ranks.engine.rank_program"]
 
 
@@ -62,7 +64,7 @@ class Starter:
         return []
 
     def notices(self) -> list[wire.Message]:
-        """What is known since the last call of ranks that died."""
+        """What is known of ranks that died: `pid`, exit `code` (negative: a signal), `words`."""
         return []
 
     def alive(self) -> bool:
@@ -167,6 +169,14 @@ class Spawned(Starter):
             own = {name: str(value) for name, value in ids.items()}
             self._launch([sys.executable, *PROGRAM], {**environment, **own, wire.STORE: "server"})
 
+    def notices(self) -> list[wire.Message]:
+        ended = [(rank, p.pid, p.poll()) for rank, p in enumerate(self._running)]
+        return [
+            {"rank": rank, "pid": pid, "code": code, "words": self.said()}
+            for rank, pid, code in ended
+            if code is not None
+        ]
+
 
 class Launched(Starter):
     """Ranks that the reader's own commands start: torchrun, srun, mpirun, or plain Python."""
@@ -179,6 +189,11 @@ class Launched(Starter):
         for command in self._commands:
             whole = [*command, *program_of(command)]
             self._launch(whole, {**environment, wire.STORE: "server"})
+
+    def notices(self) -> list[wire.Message]:
+        self._errors.seek(0)
+        deaths = DEATH.findall(self._errors.read())
+        return [{"pid": int(pid), "code": int(code), "words": ""} for code, pid in deaths]
 
 
 def program_of(command: Sequence[str]) -> list[str]:

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from course_utils.ranks.engine import agreement
+from course_utils.ranks.engine.agreement import agreed
+
 PATIENT_SECONDS = 60.0  # a wait that gives up of itself before that is left to give up
 State = dict[str, Any]
 Need = dict[str, Any]
@@ -51,16 +54,18 @@ class Supply:
 
     def _collective(self, need: Need, _me: int) -> str:
         group, seq = need["group"], need["seq"]
+        members = {m: self.states[m] for m in need["ranks"] if self.states[m]}
         told = [r for r in self._histories(need["ranks"]) if (r["group"], r["seq"]) == (group, seq)]
         together = all(self._count(m, "joined", group) >= seq for m in need["ranks"])
         same = all(agreed(record) == agreed(need) for record in told)
+        same = same and not agreement.never_ends(members, group, seq)
         return f"is in one {need['name']} with all of its group" if together and same else ""
 
     def _call(self, need: Need, _me: int) -> str:
-        key = [need["group"], need["number"]]
-        made = [call for m in need["ranks"] for call in self._list(m, "calls") if call[:2] == key]
+        key = need["group"], need["number"]
+        made = [call for member in need["ranks"] for call in self._list(member, "calls")]
         together = all(self._count(m, "made", key[0]) >= key[1] for m in need["ranks"])
-        same = all(call[2] == need["name"] for call in made)
+        same = all(c["name"] == need["name"] for c in made if (c["group"], c["number"]) == key)
         return f"is in one {need['name']} with all of its group" if together and same else ""
 
     def _recv(self, need: Need, me: int) -> str:
@@ -76,7 +81,9 @@ class Supply:
         return "sends what is received" if taken >= need["number"] else ""
 
     def _set_up(self, need: Need, _me: int) -> str:
-        there = all(self._sets_up(self.states[m], need) for m in need["ranks"])
+        known = {m: self._known_as(state, need["group"]) for m, state in self.states.items()}
+        there = all(need["ranks"] in known[m] for m in need["ranks"])
+        there = there and all(ranks == need["ranks"] for made in known.values() for ranks in made)
         return "sets up a group with all of its ranks" if there else ""
 
     def _key(self, _need: Need, _me: int) -> str:
@@ -85,12 +92,11 @@ class Supply:
         return "waits for a key that a process which it started may set" if others else ""
 
     @staticmethod
-    def _sets_up(state: State, need: Need) -> bool:
-        name, ranks = need["group"], need["ranks"]
-        now = [n for n in state.get("needs", []) if n["kind"] == "set-up"]
-        return state.get("groups", {}).get(name) == ranks or any(
-            (n["group"], n["ranks"]) == (name, ranks) for n in now
-        )
+    def _known_as(state: State, group: str) -> list[Any]:
+        """The members of a group of that name that a rank is in, or sets up."""
+        now = [n for n in state.get("needs", []) if n["kind"] == "set-up" and n["group"] == group]
+        there = [ranks for name, ranks in state.get("groups", {}).items() if name == group]
+        return [*(need["ranks"] for need in now), *there]
 
     def _count(self, member: int, what: str, group: str) -> int:
         return int(self.states[member].get(what, {}).get(group, 0))
@@ -112,13 +118,3 @@ class Supply:
             if (group, its_kind) == (need["group"], kind) and peer in peers
             if need["tag"] in (None, tag)
         )
-
-
-def agreed(record: State) -> Any:
-    """What all ranks must have in common: the name, and the tensors where they are the same."""
-    if record["name"] not in SAME_EVERYWHERE:
-        return record["name"]
-    return record["name"], record["types"], record["shapes"]
-
-
-SAME_EVERYWHERE = {"all_reduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base"}

@@ -100,7 +100,7 @@ class Turn:
 
     def _count_the_dead(self) -> None:
         """A rank whose line is closed has died; the helper knows of what."""
-        self.notices |= {notice["rank"]: notice for notice in self.crew.starter.notices()}
+        self.notices |= self.crew.deaths()
         for rank in self.unfinished & set(self.notices):
             while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
                 self._hear(rank)
@@ -183,7 +183,8 @@ class Turn:
         if kinds:
             raise RankError(report.failed(self.outcomes, places, gone))
         if verdict:
-            raise RankError(report.stuck(self.outcomes, places))
+            states = {r: s for r, s in self.watch.ended.items() if s}
+            raise RankError(report.stuck(self.outcomes, places, {**states, **places}))
         wrong = report.disagreement(self.outcomes)
         if wrong:
             raise RankError(wrong)

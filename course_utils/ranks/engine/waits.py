@@ -168,7 +168,7 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
         found["groups"][name], found["made"][name] = ranks, kept_by.made
         if group._get_sequence_number_for_group():  # else the entries are an earlier group's
             found["joined"] |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
-        found["calls"] += [[name, n, call] for n, call, _ in [*kept_by.calls][-HISTORY:]]
+        found["calls"] += notes.told(kept_by, HISTORY)
         found["messages"] += [
             [name, kind, _peer(ranks, peer), tag, count]
             for (kind, peer, tag), count in [*kept_by.messages.items()]

@@ -48,7 +48,9 @@ def verdict(places, ended=None, seconds=CALL, failed=False, limit=30.0):
 def test_who_waits_for_a_collective_that_a_finished_or_dead_rank_never_joined_is_stuck():
     assert verdict([in_sum(0, 1)], {1: done(1)}) == (True, "")
     assert verdict([in_sum(0, 1)], {1: None}) == (True, "")
-    assert verdict([in_sum(0, 1)], {1: done(1)}, CALL - 0.5)[1] == "they have waited for a moment only"
+    assert (
+        verdict([in_sum(0, 1)], {1: done(1)}, CALL - 0.5)[1] == "they have waited for a moment only"
+    )
 
 
 def test_a_collective_that_all_have_joined_with_the_same_tensors_is_slow():
@@ -58,7 +60,9 @@ def test_a_collective_that_all_have_joined_with_the_same_tensors_is_slow():
 
 
 def test_what_doesnt_match_never_ends():
-    other = at(1, need(**summed(1, name="broadcast")), joined=1, history=[summed(1, name="broadcast")])
+    other = at(
+        1, need(**summed(1, name="broadcast")), joined=1, history=[summed(1, name="broadcast")]
+    )
     assert verdict([in_sum(0, 1), other])[0]
     longer = at(1, need(**summed(1, shapes=[[3]])), joined=1, history=[summed(1, shapes=[[3]])])
     assert verdict([in_sum(0, 1), longer])[0]
@@ -186,7 +190,9 @@ def test_a_key_is_set_by_nobody_but_perhaps_by_a_process_that_a_rank_started():
 
 def test_calls_that_dont_return_are_matched_by_number_and_name():
     def calls(me, name):
-        own = {"made": {"0": 1}, "calls": [["0", 1, name]]}
+        call = {"group": "0", "age": 1, "number": 1, "name": name, "ranks": [0, 1],
+                "operator": "", "root": 0, "splits": []}  # fmt: skip
+        own = {"made": {"0": 1}, "calls": [call]}
         return at(me, need("call", group="0", number=1, name=name), **own)
 
     assert not verdict([calls(0, "barrier"), calls(1, "barrier")])[0]
