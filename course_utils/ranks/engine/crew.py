@@ -95,6 +95,7 @@ class Crew:
 
     def _miss(self, n: int | None, late: bool) -> None:
         """Raises: RanksError where a rank died, or can't dial in any more."""
+        alive = self.starter.alive()  # before it is asked for the last time of whom it knows
         for rank, notice in sorted(self.deaths().items()):
             died = report.died(rank, notice["code"], notice["words"], None)
             last = notice["words"].splitlines()[-5:]
@@ -104,7 +105,7 @@ class Crew:
         if any(line.ended for line in self.lines.values()):
             self._ended = self._ended or time.monotonic()
         overdue = self._ended and time.monotonic() - self._ended > NOTICE_SECONDS
-        if overdue or late or not self.starter.alive():
+        if overdue or late or not alive:
             raise RanksError(self._missing(n))
 
     def _tell_where_others_are(self) -> None:
