@@ -66,7 +66,8 @@ COLLECTIVES = {
         "dist.broadcast(torch.ones(4 + (rank == 2)), 0)", "4", "different tensors",
     ),
     "tensors in another order": (
-        "y = torch.ones(5)\nfor tensor in ((x, y) if rank else (y, x)):\n    dist.all_reduce(tensor)",
+        "y = torch.ones(5)\nfor tensor in ((x, y) if rank else (y, x)):\n"
+        "    dist.all_reduce(tensor)",
         "2", SHAPES,
     ),
     "checked, and one leaves it out": (
@@ -76,8 +77,8 @@ COLLECTIVES = {
 
 GROUPS = {
     "a group that one doesn't make": ("if rank == 0:\n    dist.new_group([0, 1])", "2", STUCK),
-    "groups of other members": (
-        "dist.new_group([0, 1] if rank == 0 else [1, 2])", "3", STUCK,
+    "a group of its members only, and one doesn't come": (
+        "if rank == 0:\n    dist.new_group([0, 1], use_local_synchronization=True)", "3", STUCK,
     ),
     "groups in another order": (
         "for members in [[0, 1], [0, 1, 2]][::1 if rank else -1]:\n    dist.new_group(members)",
@@ -93,7 +94,8 @@ GROUPS = {
     "a circle of three groups": (
         "pairs = [dist.new_group(p) for p in ([0, 1], [1, 2], [0, 2])]\n"
         "first, second = {0: (0, 2), 1: (1, 0), 2: (2, 1)}[rank]\n"
-        "dist.all_reduce(x, group=pairs[first])\ndist.all_reduce(x, group=pairs[second])", "3", STUCK,
+        "dist.all_reduce(x, group=pairs[first])\ndist.all_reduce(x, group=pairs[second])",
+        "3", STUCK,
     ),
     "the wrong group": (
         "pair = dist.new_group([0, 1])\n"
@@ -115,7 +117,8 @@ MESSAGES = {
         "x = torch.ones(2_000_000)\ndist.send(x, 1 - rank)\ndist.recv(x, 1 - rank)", "2", STUCK,
     ),
     "all receive before they send": (
-        "dist.recv(x, (rank - 1) % 3)\ndist.send(x, (rank + 1) % 3)", "3", "recv of float32 [2] from",
+        "dist.recv(x, (rank - 1) % 3)\ndist.send(x, (rank + 1) % 3)",
+        "3", "recv of float32 [2] from",
     ),
     "other tags": (
         "dist.recv(x, 0, tag=1) if rank else dist.send(x, 1, tag=2)", "2", STUCK,
@@ -129,7 +132,8 @@ MESSAGES = {
     ),
     "from anybody, and nobody sends": ("if rank == 0:\n    dist.recv(x)", "2", STUCK),
     "from anybody, once too often": (
-        "if rank == 0:\n    [dist.recv(x) for _ in range(3)]\nelse:\n    dist.send(x, 0)", "3", STUCK,
+        "if rank == 0:\n    [dist.recv(x) for _ in range(3)]\nelse:\n    dist.send(x, 0)",
+        "3", STUCK,
     ),
     "a batch with a receive too many": (
         "ops = [dist.P2POp(dist.irecv, x, 1 - rank)]\n"
@@ -164,7 +168,8 @@ STORES = {
     ),
     "a key that is set after the barrier": (
         "store = dist.distributed_c10d._get_default_store()\nif rank == 0:\n    dist.barrier()\n"
-        "    store.set('late', '1')\nelse:\n    store.wait(['late'])\n    dist.barrier()", "2", STUCK,
+        "    store.set('late', '1')\nelse:\n    store.wait(['late'])\n    dist.barrier()",
+        "2", STUCK,
     ),
     "keys of a store of one's own": (
         "port = 29642\nstore = dist.TCPStore('127.0.0.1', port, 2, is_master=rank == 0)\n"

@@ -7,7 +7,8 @@ NETS = MODEL + "net = Slow(int)\nbatch = torch.ones(3, 4)\n"
 
 TRAINING = {
     "backward on one rank only": (
-        NETS + "model = DDP(net)\nloss = model(batch).sum()\nif rank == 0:\n    loss.backward()", "2", STUCK,
+        NETS + "model = DDP(net)\nloss = model(batch).sum()\nif rank == 0:\n    loss.backward()",
+        "2", STUCK,
     ),
     "more batches on one rank": (NETS + "train(DDP(net), 2 + rank)", "2", STUCK),
     "a model that one rank doesn't wrap": (NETS + "if rank == 0:\n    DDP(net)", "2", STUCK),
@@ -20,7 +21,8 @@ TRAINING = {
     ),
     "gradients clipped on one rank": (
         NETS + "train(net, 1)\nfor p in net.parameters():\n    if rank == 0:\n"
-        "        norm = p.grad.norm()\n        dist.all_reduce(norm)\n    dist.broadcast(p.grad, 0)",
+        "        norm = p.grad.norm()\n        dist.all_reduce(norm)\n"
+        "    dist.broadcast(p.grad, 0)",
         "2", STUCK,
     ),
     "a hook that talks on one rank": (
@@ -34,7 +36,8 @@ TRAINING = {
     "an optimizer's state asked for by one": (
         NETS + "from torch.distributed.optim import ZeroRedundancyOptimizer\n"
         "optim = ZeroRedundancyOptimizer(net.parameters(), torch.optim.Adam, lr=0.1)\n"
-        "train(net, 1)\noptim.step()\nif rank == 0:\n    optim.consolidate_state_dict()", "2", STUCK,
+        "train(net, 1)\noptim.step()\nif rank == 0:\n    optim.consolidate_state_dict()",
+        "2", STUCK,
     ),
     "a sharded tensor printed by rank 0": (
         "from torch.distributed.tensor import distribute_tensor, Shard, init_device_mesh\n"
@@ -66,7 +69,8 @@ TRAINING = {
     ),
     "a join that one leaves out": (
         NETS + "from torch.distributed.algorithms.join import Join\nmodel = DDP(net)\n"
-        "if rank == 0:\n    with Join([model]):\n        train(model, 2)\nelse:\n    train(model, 1)",
+        "if rank == 0:\n    with Join([model]):\n        train(model, 2)\nelse:\n"
+        "    train(model, 1)",
         "2", "tensors of different sizes",
     ),
 }  # fmt: skip

@@ -31,11 +31,8 @@ SYSTEM = {
         """
         import sqlite3
         name = tempfile.mktemp()
-        first, second = sqlite3.connect(name, isolation_level=None), sqlite3.connect(name, timeout=30)
+        first, second = (sqlite3.connect(name, isolation_level=None) for _ in range(2))
         first.execute("begin exclusive")
-        if os.fork() == 0:
-            time.sleep(SLOW)
-            os._exit(0)
         threading.Timer(SLOW, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         signal.signal(signal.SIGUSR1, lambda *_: first.execute("commit"))
         while True:
@@ -89,7 +86,8 @@ SYSTEM = {
     "C code that keeps the interpreter's lock": late("__import__('ctypes').PyDLL(None).sleep(5)"),
     "C code that gives it up": late("__import__('ctypes').CDLL(None).sleep(5)"),
     "one long call of C code": late("sum(range(10**8)); sum(range(10**8)); sum(range(10**8))"),
-    "a loop of Python": late("end = time.monotonic() + SLOW\nwhile time.monotonic() < end:\n    pass"),
+    "a loop of Python": late("end = time.monotonic() + SLOW\nwhile time.monotonic() < end:\n"
+    "    pass"),
 }  # fmt: skip
 
 PYTHON = {

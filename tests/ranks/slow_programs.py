@@ -61,7 +61,8 @@ COLLECTIVES = {
     ),
     "a group that is meant to give up": (
         "group = dist.new_group([0, 1], timeout=timedelta(seconds=SLOW))\nif rank == 0:\n"
-        "    try:\n        dist.recv(x, 1, group=group)\n    except RuntimeError:\n        pass", "2",
+        "    try:\n        dist.recv(x, 1, group=group)\n    except RuntimeError:\n        pass",
+        "2",
     ),
     "objects that are slow to pickle": (
         "class Slow:\n    def __reduce__(self):\n        time.sleep(SLOW)\n"

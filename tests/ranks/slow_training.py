@@ -68,7 +68,8 @@ SHARDED = {
     ),
     "a sharded tensor made whole": (
         "from torch.distributed.tensor import distribute_tensor, Shard, init_device_mesh\n"
-        "mesh = init_device_mesh('cpu', (2,))\nwhole = distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)])\n"
+        "mesh = init_device_mesh('cpu', (2,))\n"
+        "whole = distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)])\n"
         "time.sleep(SLOW * rank)\nwhole.full_tensor()", "2",
     ),
     "layers in parallel, one rank late": (
@@ -109,7 +110,9 @@ SHARDED = {
     "large tensors": (
         "x = torch.ones(30_000_000)\nend = time.monotonic() + SLOW\nwhile True:\n"
         "    go_on = torch.tensor(float(time.monotonic() < end))\n"
-        "    dist.broadcast(go_on, 0)\n    if not go_on:\n        break\n    dist.all_reduce(x)", "2",
+        "    dist.broadcast(go_on, 0)\n    if not go_on:\n        break\n    dist.all_reduce(x)",
+        "2",
     ),
-    "a model that is slow to begin": (MODEL + "time.sleep(SLOW * rank)\ntrain(DDP(Slow(int)))", "2"),
+    "a model that is slow to begin": (MODEL + "time.sleep(SLOW * rank)\n"
+    "train(DDP(Slow(int)))", "2"),
 }  # fmt: skip

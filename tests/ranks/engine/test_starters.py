@@ -145,6 +145,6 @@ def test_a_rank_that_dies_while_others_compute_is_named_soon(monkeypatch, start)
         monkeypatch.setenv(START, start)
     ranks.run_cell("import os, time", None if start == "torchrun" else 2)
     since = time.monotonic()
-    with pytest.raises(ranks.RankError, match="✗ rank 1.*killed by SIGKILL"):
+    with pytest.raises(ranks.RankError, match=r"✗ rank 1.*killed by SIGKILL"):
         ranks.run_cell("if rank:\n    os.kill(os.getpid(), 9)\ntime.sleep(25)")
     assert time.monotonic() - since < 5
