@@ -8,8 +8,9 @@ from contextlib import suppress
 from course_utils.ranks.engine import report, steps, wire
 from course_utils.ranks.engine.report import Outcome, RanksError
 from course_utils.ranks.engine.starters import CONNECT_SECONDS, Starter
-from course_utils.ranks.engine.turn import Turn
+from course_utils.ranks.engine.turn import NOTICE_SECONDS, Turn
 
+FAILED = "The ranks didn't start:"
 processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time
 
 
@@ -21,6 +22,8 @@ class Crew:
         self.lines: dict[int, wire.Line] = {}
         self.hellos: dict[int, wire.Message] = {}
         self.turn: Turn | None = None  # the order of now, or the last one
+        self.states: dict[int, wire.Message] = {}  # of each rank after its last order
+        self._ended = 0.0  # when a rank was seen to be gone before all had dialled in
         self.cells, self.key = 0, os.urandom(6).hex()
         self.standings: steps.Standings = {}  # where each rank stands in its groups
         self.astray = False  # whether the next cell needs its group anew
@@ -79,16 +82,40 @@ class Crew:
         self.turn = Turn(self, order, payload, only or sorted(self.lines), limit_seconds)
         return self.turn.result()
 
+    def deaths(self) -> dict[int, wire.Message]:
+        """What the starter knows of ranks that died."""
+        ranks = {hello["pid"]: rank for rank, hello in self.hellos.items()}
+        found = {n.get("rank", ranks.get(n["pid"])): n for n in self.starter.notices()}
+        return {rank: notice for rank, notice in found.items() if rank is not None}
+
     def _welcome(self, n: int | None) -> None:
         end = time.monotonic() + CONNECT_SECONDS
         while n is None or len(self.lines) < n:
             line = self.starter.listener.accept(0.2)
-            if line is not None:
-                hello, _ = line.receive()
-                n = hello["world_size"]
-                self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
-            elif not self.starter.alive() or time.monotonic() > end:
-                raise RanksError(self._missing(n))
+            with suppress(EOFError, OSError):  # it died as it dialled
+                if line is not None:
+                    hello, _ = line.receive()
+                    n = hello["world_size"]
+                    self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
+            self._miss(n, time.monotonic() > end)
+        self._tell_where_others_are()
+
+    def _miss(self, n: int | None, late: bool) -> None:
+        """Raises: RanksError where a rank died, or can't dial in any more."""
+        alive = self.starter.alive()  # before it is asked for the last time of whom it knows
+        for rank, notice in sorted(self.deaths().items()):
+            died = report.died(rank, notice["code"], notice["words"], None)
+            last = notice["words"].splitlines()[-5:]
+            raise RanksError(
+                "\n".join([f"{FAILED} {report.names([rank])} died ({died['message']}).", *last])
+            )
+        if any(line.ended for line in self.lines.values()):
+            self._ended = self._ended or time.monotonic()
+        overdue = self._ended and time.monotonic() - self._ended > NOTICE_SECONDS
+        if overdue or late or not alive:
+            raise RanksError(self._missing(n))
+
+    def _tell_where_others_are(self) -> None:
         here = self.starter.listener.address.split(":")[0]
         peer = self.lines[0].peer
         host = here if peer.startswith("127.") else peer
@@ -99,5 +126,7 @@ class Crew:
         processes.update(self.local_pids)
 
     def _missing(self, n: int | None) -> str:
+        dead = [rank for rank, line in self.lines.items() if line.ended]
         here = f"only {report.names(self.lines)} of {n}" if self.lines else "none"
-        return f"The ranks didn't start: {here} reported.\n{self.starter.said()}".strip()
+        what = f"{report.names(dead)} died" if dead else f"{here} reported"
+        return f"{FAILED} {what}.\n{self.starter.said()}".strip()

@@ -29,27 +29,23 @@ def entries() -> list[Record]:
 
 
 def told(entry: Record) -> Record:
-    """What ranks must agree on: the group (and its backend), the name, the types, the shapes."""
+    """What ranks must agree on: the group (and its backend), the name, the types, the shapes.
+
+    `seq` numbers the group's collectives, alike on all of its ranks; messages have none.
+    """
     backend, _, name = entry["profiling_name"].rpartition(":")
     return {
         "name": name,
         "group": f"{backend}:{entry['process_group'][0]}",
+        "seq": entry["collective_seq_id"],
         "types": entry["input_dtypes"],
         "shapes": entry["input_sizes"],
     }
 
 
-def pending() -> Record | None:
-    """The oldest entry that isn't done, as `told` says it, and its numbers in the group as `seq`.
-
-    None where nothing is under way.
-    """
-    for entry in entries():
-        if not entry.get("retired") and entry.get("state") != "completed":
-            return told(entry) | {
-                "seq": [entry.get(f"{kind}_seq_id") for kind in ("collective", "p2p")]
-            }
-    return None
+def pending(found: list[Record]) -> list[Record]:
+    """Of the entries those that aren't done, the oldest first."""
+    return [e for e in found if not e.get("retired") and e.get("state") != "completed"]
 
 
 class Reader:
@@ -58,8 +54,8 @@ class Reader:
     def __init__(self) -> None:
         self._seen = -1
 
-    def fresh(self) -> list[Record]:
-        """The collectives since the last call, as `told` says them; messages are left out."""
-        found = [e for e in entries() if e["time_created_ns"] > self._seen]
+    def fresh(self, found: list[Record]) -> list[Record]:
+        """The collectives among the entries that are new, as `told` says them."""
+        found = [e for e in found if e["time_created_ns"] > self._seen]
         self._seen = max([self._seen, *(e["time_created_ns"] for e in found)])
         return [told(e) for e in found if not e["is_p2p"]]

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -64,6 +65,8 @@ class Forker:
         if pid == 0:
             try:
                 self.become(rank, order, (reading, writing))
+            except BaseException:
+                os.write(writing, traceback.format_exc().encode())
             finally:
                 os._exit(1)
         os.close(writing)

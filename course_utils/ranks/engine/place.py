@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from course_utils.ranks.engine import flight
+from course_utils.ranks.engine import flight, notes, waits
 
 WAITS = (f"torch{os.sep}distributed{os.sep}", f"nn{os.sep}parallel{os.sep}distributed.py")
 UNNAMED = {"wrapper", "inner", "_wrapped", "<module>", "<listcomp>", "<lambda>"}
@@ -22,6 +22,7 @@ TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor
 ENGINE = os.path.dirname(__file__) + os.sep
 CELLS: dict[str, str] = {}  # the files whose lines the reader wrote, and what they are called
 Place = dict[str, Any]
+Record = flight.Record
 Step = tuple[types.FrameType, int]  # a frame, and the line of it
 
 
@@ -43,30 +44,38 @@ def of_thread(thread_id: int) -> Place:
     if steps:
         innermost = steps[0][0]
         found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
-        found["call"] = found["call"] or _waiting_call(innermost)
+        found["call"] = found["call"] or notes.door(innermost) or _waiting_call(innermost)
         found["reads"] = _reads(innermost)
     return found
 
 
-def with_wait(place: Place, nccl: bool) -> Place:
-    """The place with `wait`: for what its thread waits, None where it works (or sleeps).
+def with_wait(place: Place, main: int, nccl: bool) -> Place:
+    """The place with what `waits` says of the process, and `wait`: for what its main thread waits.
 
-    "call": in a collective that takes no processor until the others come. "device": for a GPU on
-    which a collective is under way, `pending`; the thread may spin. "set-up": in a collective that
-    hasn't begun, as NCCL's first of a group, or in a group that is made before the cell.
+    None where it works (or sleeps). "call": for other ranks, without using a processor. "device":
+    for a GPU on which a collective is under way; the thread may spin. "set-up": for a group that is
+    made, or NCCL's first collective of one.
     """
-    before = place["line"] is None and place["call"] == "init_process_group"
-    launches = nccl and place["call"] in ("backward", "wait")  # which don't wait for NCCL
-    usual = "set-up" if nccl or before else "call"
-    place |= {"wait": usual if place["call"] and not launches else None, "pending": None}
-    asks = nccl if place["call"] else place.get("reads")
-    pending = flight.pending() if asks else None
-    if pending:
-        in_gloo = place["call"] and pending["group"].startswith("gloo:")
-        place["wait"] = "call" if in_gloo else "device"
-        place["pending"] = pending
-        place["mark"] += f":{pending['seq']}"
+    entries = flight.entries()
+    unfinished = flight.pending(entries)
+    found = waits.of_process(main, unfinished)
+    if not found["waits"] and place.get("reads") and unfinished:
+        found |= {"waits": True, "needs": waits.collectives(unfinished)}
+    place |= {"needs": found["needs"], "acting": found["acting"], "wait": None, "pending": None}
+    if found["waits"]:
+        kinds = {need["kind"] for need in found["needs"]}
+        devices = [n for n in found["needs"] if on_device(n, place)]
+        early = "set-up" in kinds or (nccl and "call" in kinds)
+        place["wait"] = "set-up" if early else "device" if devices else "call"
+        place["pending"] = devices[0] if devices else None
+        place["mark"] += f":{[(n['kind'], n.get('seq'), n.get('number')) for n in found['needs']]}"
+        place |= waits.state(entries)
     return place
+
+
+def on_device(need: Record, place: Place) -> bool:
+    """Whether what a collective does happens on a GPU, or is awaited by reading a tensor of one."""
+    return need["kind"] == "collective" and (need["group"].startswith("nccl:") or not place["call"])
 
 
 def of_traceback(trace: types.TracebackType | None) -> Place:
@@ -87,7 +96,7 @@ def describe(steps: Iterable[Step]) -> Place:
     place: Place = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
     for frame, line in steps:
         code = frame.f_code
-        if code.co_filename.endswith("c10d_logger.py"):
+        if code.co_filename.endswith("c10d_logger.py") or code.co_filename == notes.__file__:
             continue
         if any(folder in code.co_filename for folder in WAITS):
             if place["call"] is None and code.co_name not in UNNAMED:

@@ -17,11 +17,13 @@ from typing import Any
 from course_utils.ranks.engine import (
     cell,
     flight,
+    notes,
     output,
     place,
     processes,
     spawned,
     stand_ins,
+    waits,
     wire,
 )
 from course_utils.ranks.engine import shell as ipython
@@ -74,6 +76,7 @@ class Rank:
 
         if welcome["folder"] is None and server is None:
             server = dist.TCPStore(welcome["host"], welcome["port"], is_master=False)
+        notes.install()
         self.group = Group(self.rank, self.world_size, welcome["folder"], server)
         gpus = torch.cuda.device_count() if welcome["device"] != "cpu" else 0
         here = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
@@ -119,16 +122,20 @@ class Rank:
         cell.locate(failure, order.get("filename", ""))
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
-        done = {"type": "done", "id": order["id"], "failure": failure, **self._heard()}
+        done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
 
-    def _heard(self) -> wire.Message:
-        """What the cell called of the groups, and where this rank stands in each of them."""
-        records: list[flight.Record] = []
+    def _done(self) -> wire.Message:
+        """What this rank did with the others, where it stands in its groups, and its threads."""
+        entries = flight.entries()
         if self.counter.moved():
-            records = self.flight.fresh()
             self.counter.read()
-        return {"records": records, "standing": self.counter.standing()}
+        left = waits.of_process(self.main, [])["acting"]
+        state = {**waits.state(entries), "acting": left}
+        return {
+            "records": self.flight.fresh(entries), "calls": notes.new_calls(), "state": state,
+            "standing": self.counter.standing(),
+        }  # fmt: skip
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
@@ -186,9 +193,9 @@ class Rank:
     def _say_where(self, order: wire.Message) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"
         try:
-            found = place.with_wait(place.of_thread(self.main), nccl)
+            found = place.with_wait(place.of_thread(self.main), self.main, nccl)
         except Exception:  # whoever watches must outlive what it sees
-            found = place.describe([]) | {"mark": "", "wait": None}
+            found = place.describe([]) | {"mark": "", "wait": None, "needs": [], "acting": []}
         found["cpu"] = time.process_time()
         found["used"] = found["cpu"] + processes.seconds_of_children()
         found["calls"] = self.counter.calls()

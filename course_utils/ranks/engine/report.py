@@ -3,19 +3,13 @@
 import linecache
 import re
 import signal
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-SAME_EVERYWHERE = {"all_reduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base"}
-TYPES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "Int": "int32",
-    "Long": "int64",
-}
+from course_utils.ranks.engine import agreement, words
+from course_utils.ranks.engine.words import names
+
 SIZES = re.compile(r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)")
 STEP = re.compile(r'File "(<ranks cell \d+>)", line (\d+)')
 SOURCE = re.compile(r"\[/[^\]]*\.cc:\d+\] ?|\[[\d.:a-f]+\]:\d+ ?")
@@ -33,12 +27,14 @@ class Outcome:
         default_factory=dict
     )  # empty, or as cell.attempt describes it; or kind "died"
     payload: bytes = b""
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)  # as flight.told says them
+    calls: list[dict[str, Any]] = field(default_factory=list)  # as notes.new_calls says them
 
 
 NOWHERE = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
 Outcomes = Mapping[int, Outcome]
 Places = Mapping[int, dict[str, Any]]
+State = Mapping[str, Any]
 
 
 class _InWords:
@@ -64,13 +60,15 @@ def first_cause(outcomes: Outcomes) -> int:
     """The rank that failed first, of those whose failure isn't another's doing.
 
     A process that died comes before an exception, an exception of the reader's code before one of
-    the process group, which as a rule only says that somebody else is gone. Of those that come
-    together, it is the lowest rank.
+    the process group, which as a rule only says that somebody else is gone; of those that died, one
+    whose death its starter explains. Of those that come together, it is the lowest rank.
     """
     order = {"died": 0, "python": 0, "group": 1, "stop": 2}
     failed = {r: o for r, o in outcomes.items() if o.failure}
     first = min(order[outcome.failure["kind"]] for outcome in failed.values())
     likely = {r: o.at for r, o in failed.items() if order[o.failure["kind"]] == first}
+    explained = {r: at for r, at in likely.items() if failed[r].failure.get("code") is not None}
+    likely = explained or likely
     return min(r for r, at in likely.items() if at - min(likely.values()) < TOGETHER_SECONDS)
 
 
@@ -85,7 +83,7 @@ def failed(outcomes: Outcomes, places: Places, gone: bool) -> str:
     lines = [f"✗ {names(same)}{_line(failure)}: {_what(failure)}", *_source(failure)]
     lines += failure.get("trace", [])
     others = {r: o.failure for r, o in outcomes.items() if o.failure and r not in same}
-    lines += _where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
+    lines += words.where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
     done = [r for r, o in outcomes.items() if not o.failure]
     if done and (gone or others):
         lines.append(f"  {names(done)} had finished the cell")
@@ -93,12 +91,13 @@ def failed(outcomes: Outcomes, places: Places, gone: bool) -> str:
     return "\n".join(lines)
 
 
-def stuck(outcomes: Outcomes, places: Places) -> str:
-    """The message for ranks that wait for each other, and will for ever."""
-    lines = [
-        "✗ Deadlock: these ranks wait for something that will never come.",
-        *_where_all(places),
-    ]
+def stuck(outcomes: Outcomes, places: Places, states: Mapping[int, State]) -> str:
+    """The message for ranks that wait for each other, and will for ever.
+
+    `states` are what all that are alive did for the others, as `waits.state` says it.
+    """
+    deadlock = ["✗ Deadlock: these ranks wait for something that will never come."]
+    lines = [*(_never_ends(places, states) or deadlock), *words.where_all(places)]
     if outcomes:
         lines.append(f"  {names(outcomes)} had finished the cell")
     return "\n".join([*lines, f"All ranks were stopped. {GONE}"])
@@ -107,12 +106,15 @@ def stuck(outcomes: Outcomes, places: Places) -> str:
 def stopped(why: str, places: Places, gone: bool) -> str:
     """The message for a cell that was stopped by the reader or by its limit."""
     kept = GONE if gone else "The ranks and their variables are still there."
-    return "\n".join([f"✗ {why}", *_where_all(places), kept])
+    return "\n".join([f"✗ {why}", *words.where_all(places), kept])
 
 
-def running(seconds: float, places: Places) -> str:
-    """A word in between: where a cell is that takes long."""
-    return "\n".join([f"… running for {seconds:.0f} s", *_where_all(places)])
+def running(seconds: float, places: Places, doubts: Sequence[str] = ()) -> str:
+    """A word in between: where a cell is that takes long; `doubts` are why it isn't stuck."""
+    lines = [f"… running for {seconds:.0f} s", *words.where_all(places)]
+    if doubts and any(place.get("wait") for place in places.values()):
+        lines.append(f"  This isn't called a deadlock: {'; '.join(doubts)}.")
+    return "\n".join(lines)
 
 
 def unreadable(error: SyntaxError) -> str:
@@ -123,68 +125,54 @@ def unreadable(error: SyntaxError) -> str:
 
 
 def disagreement(outcomes: Outcomes) -> str | None:
-    """The first collective that the ranks of a group called with different tensors.
-
-    gloo adds a rank's integers to another's floats, bit by bit, and says nothing.
-    """
-    calls: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(dict)
-    for rank, outcome in outcomes.items():
-        for record in outcome.records:
-            calls[record["group"]].setdefault(rank, []).append(record)
-    for by_rank in calls.values():
-        for step in range(min(len(made) for made in by_rank.values())):
-            told = {rank: _told(made[step]) for rank, made in sorted(by_rank.items())}
-            if len(set(told.values())) > 1:
-                lines = [f"  {names(who)}: {what}" for what, who in _grouped(told).items()]
-                head = (
-                    "✗ The ranks called one collective with different tensors; results are wrong."
-                )
-                return "\n".join([head, *lines])
-    return None
+    """The first collective that the ranks of a group called with different arguments."""
+    found = agreement.tensors({rank: outcome.records for rank, outcome in outcomes.items()})
+    found = found or agreement.options({rank: o.calls for rank, o in outcomes.items()})
+    if found is None:
+        return None
+    what = "tensors" if found[0] in ("shapes", "types") else found[0]
+    head = f"✗ The ranks called one collective with different {what}; results are wrong."
+    return "\n".join([head, *words.each(found[1])])
 
 
-def died(rank: int, code: int | None, words: str, place: dict[str, Any] | None) -> dict[str, Any]:
+def _never_ends(places: Places, states: Mapping[int, State]) -> list[str]:
+    """Why ranks that are in one collective stay there, where they passed different things."""
+    needs = [need for place in places.values() for need in place["needs"] if "seq" in need]
+    for group, seq in sorted({(need["group"], need["seq"]) for need in needs}):
+        found = agreement.never_ends(states, group, seq)
+        if found:
+            tensors = "tensors of " if found[0] in ("shapes", "types") else ""
+            passed = f"{tensors}different {found[0]}"
+            head = f"✗ The ranks passed {passed} to one collective, which never ends."
+            return [head, *words.each(found[1])]
+    return []
+
+
+def died(rank: int, code: int | None, said: str, place: dict[str, Any] | None) -> dict[str, Any]:
     """A failure record for a process that ended: its exit code (negative: a signal), last words."""
-    place = _dumped(words) or place or dict(NOWHERE)
-    sizes = SIZES.search(words)
+    place = _dumped(said) or place or dict(NOWHERE)
+    sizes = SIZES.search(said)
     if sizes:
         message = f"gloo was sent {sizes[1]} bytes where it expected {sizes[2]}"
         message += ": the ranks passed tensors of different sizes or types"
     elif code is None:
         message = "its process is gone"
     elif code < 0:
-        message = f"killed by {signal.Signals(-code).name}"
+        message = f"killed by {signal_name(-code)}"
         message += ", perhaps for want of memory" if code == -signal.SIGKILL else ""
     else:
         message = f"the process exited with status {code}"
-    said = [line for line in words.splitlines() if line.strip()]
-    return {**place, "kind": "died", "name": "died", "message": message, "words": said[:3]}
+    last = [line for line in said.splitlines() if line.strip()][:3]
+    found = {"kind": "died", "name": "died", "code": code, "message": message, "words": last}
+    return {**place, **found}
 
 
-def _dumped(words: str) -> dict[str, Any] | None:
+def _dumped(said: str) -> dict[str, Any] | None:
     """The line of the cell in what Python's faulthandler writes when a process crashes."""
-    for filename, line in STEP.findall(words):
+    for filename, line in STEP.findall(said):
         text = linecache.getline(filename, int(line)).strip()
         return NOWHERE | {"line": int(line), "text": text}
     return None
-
-
-def names(ranks: Any) -> str:
-    """`rank 3`, `ranks 0 and 2`, `ranks 0–5`."""
-    found = sorted(ranks)
-    if len(found) == 1:
-        return f"rank {found[0]}"
-    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
-        return f"ranks {found[0]}–{found[-1]}"
-    return f"ranks {', '.join(map(str, found[:-1]))} and {found[-1]}"
-
-
-def _told(record: dict[str, Any]) -> str:
-    if record["name"] not in SAME_EVERYWHERE:
-        return record["name"]
-    tensors = zip(record["types"], record["shapes"], strict=False)
-    told = (f"{TYPES.get(kind, kind.lower())} {shape}" for kind, shape in tensors)
-    return f"{record['name']} of {', '.join(told)}"
 
 
 def _what(failure: dict[str, Any]) -> str:
@@ -196,7 +184,7 @@ def _what(failure: dict[str, Any]) -> str:
 
 def _line(place: dict[str, Any]) -> str:
     earlier = f", {place['earlier']}" if place.get("earlier") else ""
-    return f"{earlier}, line {place['line']}" if place["line"] else ""
+    return f"{earlier}{words.line(place)}"
 
 
 def _source(place: dict[str, Any]) -> list[str]:
@@ -204,32 +192,9 @@ def _source(place: dict[str, Any]) -> list[str]:
     return [*lines, f"      in {place['inside']}"] if place["inside"] else lines
 
 
-def _where_all(places: Places) -> list[str]:
-    told = {rank: _where(place) for rank, place in sorted(places.items())}
-    return [f"  {names(ranks)}: {where}" for where, ranks in _grouped(told).items()]
-
-
-def _where(place: dict[str, Any]) -> str:
-    if place.get("kind") == "died":
-        return f"died ({place['message']})"
-    if place.get("frozen"):
-        return "stopped by a signal (SIGSTOP)"
-    doing, call = "working", ""
-    if place.get("wait") == "device":
-        doing, call = "waiting", f" for the device, where {_told(place['pending'])} isn't done"
-    elif place["call"]:
-        tensors = f" of {place['tensors']}" if place["tensors"] else ""
-        doing = "waiting" if place.get("wait", "call") else "working"
-        call = f" in {place['call']}{tensors}"
-        call += ", which hasn't begun" if place.get("wait") == "set-up" else ""
-    elif place.get("kind") == "python":
-        doing = f"raised {place['name']}"
-    text = f": {place['text']}" if place["text"] else ""
-    return f"{doing}{_line(place).replace(',', ' at', 1)}{call}{text}"
-
-
-def _grouped(told: Mapping[int, str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for rank, text in told.items():
-        found.setdefault(text, []).append(rank)
-    return found
+def signal_name(number: int) -> str:
+    """`SIGKILL`; a real-time signal's, which has none, from its number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

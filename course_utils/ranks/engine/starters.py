@@ -1,6 +1,7 @@
 """Who starts a Crew's ranks: a helper that forks them, new Pythons, or the reader's commands."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,10 @@ IMPORT_SECONDS = 60  # how long the helper may take to import torch
 KILL_SECONDS = 5
 PROJECT = str(Path(__file__).resolve().parents[3])
 RECORDER = {"TORCH_FR_BUFFER_SIZE": "256", "TORCH_CPP_LOG_LEVEL": "FATAL"}
+# What torchrun's agent writes: as a worker has ended, in its summary, and otherwise.
+DEATH = re.compile(r"\(exitcode: (-?\d+)\) local_rank: \d+ \(pid: (\d+)\)")
+CAUSE = re.compile(r"rank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -?\d+ \(pid: (\d+)\)")
+AGENT = re.compile(r"[EWI]\d{4} .*torch/distributed/|\*{9}")
 PROGRAM = ["-m", "course_utils.ranks.engine.rank_program"]
 
 
@@ -54,15 +59,18 @@ class Starter:
 
     def said(self) -> str:
         """The last five lines that the processes wrote, for a message."""
+        return "\n".join(self._written().splitlines()[-5:])
+
+    def _written(self) -> str:
         self._errors.seek(0)
-        return "\n".join(self._errors.read().decode(errors="replace").splitlines()[-5:])
+        return self._errors.read().decode(errors="replace")
 
     def watched(self) -> list[wire.Line]:
         """Lines that say something when `notices` has something new."""
         return []
 
     def notices(self) -> list[wire.Message]:
-        """What is known since the last call of ranks that died."""
+        """What is known of ranks that died: `pid`, exit `code` (negative: a signal), `words`."""
         return []
 
     def alive(self) -> bool:
@@ -167,6 +175,14 @@ class Spawned(Starter):
             own = {name: str(value) for name, value in ids.items()}
             self._launch([sys.executable, *PROGRAM], {**environment, **own, wire.STORE: "server"})
 
+    def notices(self) -> list[wire.Message]:
+        ended = [(rank, p.pid, p.poll()) for rank, p in enumerate(self._running)]
+        return [
+            {"rank": rank, "pid": pid, "code": code, "words": self.said()}
+            for rank, pid, code in ended
+            if code is not None
+        ]
+
 
 class Launched(Starter):
     """Ranks that the reader's own commands start: torchrun, srun, mpirun, or plain Python."""
@@ -179,6 +195,21 @@ class Launched(Starter):
         for command in self._commands:
             whole = [*command, *program_of(command)]
             self._launch(whole, {**environment, wire.STORE: "server"})
+
+    def notices(self) -> list[wire.Message]:
+        """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
+        written = self._written()
+        found: list[wire.Message] = [
+            {"pid": int(pid), "code": int(code), "words": self.said()}
+            for code, pid in DEATH.findall(written)
+        ]
+        ranks = {int(pid): int(rank) for rank, pid in CAUSE.findall(written)}
+        return [n | {"rank": ranks[n["pid"]]} if n["pid"] in ranks else n for n in found]
+
+    def said(self) -> str:
+        """The last lines of the workers, or of a starter that doesn't report on them."""
+        lines = DEATH.split(self._written())[0].splitlines()
+        return "\n".join([line for line in lines if not AGENT.match(line)][-5:])
 
 
 def program_of(command: Sequence[str]) -> list[str]:

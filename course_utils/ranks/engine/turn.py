@@ -25,6 +25,7 @@ TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it
 SHOWN = ("cell", "call")  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked
 STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
+BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
 
@@ -45,7 +46,9 @@ class Turn:
         if order["do"] in SHOWN:
             printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
-        self.watch, self.answered = Watch(self.started), dict.fromkeys(ranks, self.started)
+        self.watch = Watch(self.started, limit or float("inf"))
+        self.watch.ended |= {r: s for r, s in crew.states.items() if r not in ranks}
+        self.answered = dict.fromkeys(ranks, self.started)
         self.stood = dict(crew.standings)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
         self.why, self.asked, self.pulse = "", 0.0, Pulse(self.started)
@@ -106,16 +109,19 @@ class Turn:
         elif message["id"] == self.id:
             self.printer.add(rank, "stdout", self.words.pop(rank, ""))
             self.stood[rank] = message["standing"]
-            self._end(rank, Outcome(now, message["failure"], payload, message["records"]))
+            self.crew.states[rank] = message["state"]
+            records, calls = message["records"], message["calls"]
+            self._end(rank, Outcome(now, message["failure"], payload, records, calls))
 
     def _end(self, rank: int, outcome: Outcome) -> None:
         self.outcomes[rank] = outcome
-        self.watch.progress(outcome.at)
+        dead = outcome.failure.get("kind") == "died"
+        self.watch.end(rank, None if dead else self.crew.states[rank], outcome.at)
         self.printer.finish(rank)
 
     def _count_the_dead(self) -> None:
         """A rank whose line is closed has died; the helper knows of what."""
-        self.notices |= {notice["rank"]: notice for notice in self.crew.starter.notices()}
+        self.notices |= self.crew.deaths()
         for rank in self.unfinished & set(self.notices):
             while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
                 self._hear(rank)
@@ -135,7 +141,9 @@ class Turn:
         return any(outcome.failure for outcome in self.outcomes.values())
 
     def _look(self, now: float) -> str:
-        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain) or ""."""
+        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain), "bereft"
+        (a rank is gone, and the others work on), or "".
+        """
         pause = HURRIED_SAMPLE_SECONDS if self._failed else SAMPLE_SECONDS
         if now - self.sampled >= pause:
             self._sample(now)
@@ -143,14 +151,17 @@ class Turn:
             return "deaf" if now - self.asked > STOP_SECONDS else ""
         if over := self._over(now):
             self._ask_to_stop(over)
-        frozen = {r for r in self.unfinished if self._is_frozen(r, now)}
-        for rank in frozen:
-            self.watch.places[rank] = {"frozen": True, "cpu": 0}
-        waiting = self.unfinished - frozen
-        if self.watch.stuck(waiting, now, self._failed) or (frozen and not waiting):
+        for rank in self.unfinished:
+            if self._is_frozen(rank, now):
+                self.watch.freeze(rank)
+        if self.watch.stuck(self.unfinished, self._failed):
             return "stuck"
+        deaths = [o.at for o in self.outcomes.values() if o.failure.get("kind") == "died"]
+        if deaths and now - min(deaths) > BEREFT_SECONDS:
+            return "bereft"
         if now - self.started > self.tell_at:
-            self.printer.say(report.running(self.tell_at, self._places()))
+            doubts = self.watch.doubts(self.unfinished, self._failed)
+            self.printer.say(report.running(self.tell_at, self._places(), doubts))
             self.tell_at *= 2
         return ""
 
@@ -202,7 +213,8 @@ class Turn:
         if kinds:
             raise RankError(report.failed(self.outcomes, places, gone) + reason)
         if verdict:
-            raise RankError(report.stuck(self.outcomes, places))
+            states = {r: s for r, s in self.watch.ended.items() if s}
+            raise RankError(report.stuck(self.outcomes, places, {**states, **places}))
         wrong = report.disagreement(self.outcomes)
         if wrong:
             raise RankError(wrong + reason)

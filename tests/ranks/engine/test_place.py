@@ -34,19 +34,31 @@ def test_what_reads_a_tensor_is_known_by_its_source(source, monkeypatch):
     assert place.of_thread(1)["reads"] is READS[source]
 
 
-def test_under_nccl_a_call_without_a_record_is_set_up_and_one_with_it_the_devices(recorders):
-    call = NOWHERE | {"line": 3, "call": "all_reduce", "mark": "m"}
-    assert place.with_wait(dict(call), nccl=False)["wait"] == "call"
-    assert place.with_wait(dict(call), nccl=True)["wait"] == "set-up"
+def waits_as(monkeypatch, call, nccl=False, **found):
+    """How a main thread in `call` waits, with what `waits` finds of the process."""
+    seen = {"needs": [], "acting": [], "waits": bool(found.get("needs"))} | found
+    monkeypatch.setattr(place.waits, "of_process", lambda main, pending: seen)
+    here = NOWHERE | {"line": 3, "call": call, "mark": "m", "reads": call is None}
+    return place.with_wait(here, 0, nccl)["wait"]
+
+
+def test_who_waits_says_for_what_kind_of_thing(monkeypatch, recorders):
+    gloo = {"kind": "collective", "group": "gloo:0", "name": "all_reduce", "seq": 1}
+    nccl = gloo | {"group": "nccl:0"}
+    assert waits_as(monkeypatch, "all_reduce", needs=[gloo]) == "call"
+    assert waits_as(monkeypatch, "wait", True, needs=[nccl]) == "device"
+    assert waits_as(monkeypatch, "all_reduce", True, needs=[{"kind": "call"}]) == "set-up"
+    assert waits_as(monkeypatch, "all_reduce", False, needs=[{"kind": "call"}]) == "call"
+    assert waits_as(monkeypatch, "new_group", needs=[{"kind": "set-up"}]) == "set-up"
+    assert waits_as(monkeypatch, "forward") is None
+
+
+def test_who_reads_a_tensor_while_a_collective_is_under_way_waits_for_the_device(
+    monkeypatch, recorders
+):
+    pending = {"kind": "collective", "group": "nccl:0", "name": "all_reduce", "seq": 1}
+    monkeypatch.setattr(place.waits, "collectives", lambda entries: [pending] * len(entries))
+    assert waits_as(monkeypatch, None) is None
     recorders["_dump_nccl_trace_json"].append(entry("nccl", 0, retired=False))
-    assert place.with_wait(dict(call), nccl=True)["wait"] == "device"
-    read = NOWHERE | {"line": 3, "reads": True, "mark": "m"}
-    assert place.with_wait(dict(read), nccl=True)["pending"]["name"] == "all_reduce"
-    assert place.with_wait(NOWHERE | {"reads": False, "mark": "m"}, nccl=True)["wait"] is None
-    backward = NOWHERE | {"line": 3, "call": "backward", "mark": "m"}
-    assert place.with_wait(dict(backward), nccl=True)["wait"] == "device"
-    recorders["_dump_nccl_trace_json"].clear()
-    assert place.with_wait(dict(backward), nccl=True)["wait"] is None
-    assert place.with_wait(dict(backward), nccl=False)["wait"] == "call"
-    before = NOWHERE | {"call": "init_process_group", "mark": "m"}
-    assert place.with_wait(dict(before), nccl=False)["wait"] == "set-up"
+    assert waits_as(monkeypatch, None) == "device"
+    assert waits_as(monkeypatch, "backward", True) is None  # it computes

@@ -1,11 +1,17 @@
 """Ranks that others start: torchrun (two agents), mpirun, a stand-in for srun."""
 
+import os
 import shutil
+import signal
 import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
 from course_utils import ranks
+from course_utils.ranks import session
 from course_utils.ranks.engine.starters import program_of
 from course_utils.ranks.session import START
 from tests.support.torchrun import TORCHRUN, free_port
@@ -81,3 +87,64 @@ def test_the_program_is_named_as_each_starter_wants_it():
     assert program_of(["python", "-m", "torch.distributed.run"])[0] == "-m"
     assert program_of(["mpirun", "-n", "2"])[:2] == ["-x", "COURSE_RANKS"]
     assert program_of(["srun"])[0] == sys.executable
+
+
+@pytest.fixture
+def rank_1_dies(monkeypatch, tmp_path):
+    """Rank 1 of those that are new Pythons ends before it has begun, and says why."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif os.environ.get('RANK') == '1':\n"
+        "    sys.stderr.write('no room on the disk\\n')\n    os._exit(3)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    yield
+    ranks.stop()
+
+
+def test_a_spawned_rank_that_dies_at_the_start_is_named_with_its_last_words(
+    monkeypatch, rank_1_dies
+):
+    monkeypatch.setenv(START, "spawn")
+    with pytest.raises(ranks.RanksError) as caught:
+        ranks.start(3)
+    died = "The ranks didn't start: rank 1 died (the process exited with status 3)."
+    assert str(caught.value) == f"{died}\nno room on the disk"
+
+
+def test_a_rank_of_torchrun_that_dies_at_the_start_is_named(rank_1_dies):
+    with pytest.raises(ranks.RanksError, match=r"rank 1 died \(the .* status 3\)\.\nno room on"):
+        ranks.connect(f"{TORCHRUN} --nproc-per-node 3")
+
+
+def test_a_forked_rank_that_is_killed_at_the_start_is_named():
+    ranks.start(1)
+    (helper,) = session._session.starter._running
+    children = Path(f"/proc/{helper.pid}/task/{helper.pid}/children")
+    before = children.read_text()
+
+    def kill_the_first():
+        while not (found := set(children.read_text().split()) - set(before.split())):
+            time.sleep(0.001)
+        os.kill(min(map(int, found)), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    start = time.monotonic()
+    with pytest.raises(ranks.RanksError, match=r"rank 0 died \(killed by SIGKILL"):
+        ranks.start(12)
+    assert time.monotonic() - start < 5
+    killer.join()
+    ranks.run_cell("dist.barrier()", 2)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "torchrun"])
+def test_a_rank_that_dies_while_others_compute_is_named_soon(monkeypatch, start):
+    if start == "torchrun":
+        ranks.connect(f"{TORCHRUN} --nproc-per-node 2")
+    else:
+        monkeypatch.setenv(START, start)
+    ranks.run_cell("import os, time", None if start == "torchrun" else 2)
+    since = time.monotonic()
+    with pytest.raises(ranks.RankError, match=r"✗ rank 1.*killed by SIGKILL"):
+        ranks.run_cell("if rank:\n    os.kill(os.getpid(), 9)\ntime.sleep(25)")
+    assert time.monotonic() - since < 5
