@@ -121,16 +121,13 @@ class Rank:
         cell.locate(failure, order.get("filename", ""))
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
-        done = {"type": "done", "id": order["id"], "failure": failure, **self._heard()}
+        done = {
+            "type": "done",
+            "id": order["id"],
+            "failure": failure,
+            **self.counter.told(self.flight),
+        }
         self.line.send(done, result or b"")
-
-    def _heard(self) -> wire.Message:
-        """What the cell called of the groups, and where this rank stands in each of them."""
-        records: list[flight.Record] = []
-        if self.counter.moved():
-            records = self.flight.fresh()
-            self.counter.read()
-        return {"records": records, "standing": self.counter.standing()}
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
@@ -138,6 +135,7 @@ class Rank:
             self.prepared = True
         if self.group and "timeout" in order:
             self.group.prepare(order)
+            self.counter.recorded = self.group.backend == "gloo" and not order["debug"]
         return getattr(self, f"_{order['do']}")
 
     def _ready(self, order: wire.Message, _payload: bytes) -> None:
