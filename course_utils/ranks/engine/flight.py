@@ -58,8 +58,8 @@ class Reader:
     def __init__(self) -> None:
         self._seen = -1
 
-    def fresh(self) -> list[Record]:
-        """The collectives since the last call, as `told` says them; messages are left out."""
-        found = [e for e in entries() if e["time_created_ns"] > self._seen]
+    def fresh(self, held: list[Record]) -> list[Record]:
+        """Of the entries those since the last call, as `told` says them, without the messages."""
+        found = [e for e in held if e["time_created_ns"] > self._seen]
         self._seen = max([self._seen, *(e["time_created_ns"] for e in found)])
         return [told(e) for e in found if not e["is_p2p"]]

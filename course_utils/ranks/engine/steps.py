@@ -45,13 +45,14 @@ class Counter:
         """What the notebook is told after a cell: what is new to the reader, and the standing."""
         records: list[flight.Record] = []
         if self.moved():  # reading a full recorder takes 13 ms
-            records = reader.fresh()
-            self.read()
+            held = flight.entries()
+            records = reader.fresh(held)
+            self.read(held)
         return {"records": records, "standing": self.standing()}
 
-    def read(self) -> None:
-        """Takes note of what the flight recorders hold; to be called where something moved."""
-        for entry in flight.entries():
+    def read(self, held: list[flight.Record]) -> None:
+        """Takes note of what the flight recorders hold."""
+        for entry in held:
             if not entry["is_p2p"]:
                 group, name = entry["process_group"][0], entry["profiling_name"]
                 self._calls[group] = entry["collective_seq_id"], name.rpartition(":")[2]

@@ -10,19 +10,19 @@ def test_both_recorders_are_read_and_an_entry_that_both_have_counts_once(recorde
     reader = flight.Reader()
     gloo += [entry("gloo", 0)]
     nccl += [entry("nccl", 0, "broadcast"), entry("nccl", 1, is_p2p=True)]
-    names = [(found["group"], found["name"]) for found in reader.fresh()]
+    names = [(found["group"], found["name"]) for found in reader.fresh(flight.entries())]
     assert names == [("gloo:0", "all_reduce"), ("nccl:0", "broadcast")]
-    assert reader.fresh() == []
+    assert reader.fresh(flight.entries()) == []
     gloo += (both := [entry("nccl", 2)])
     nccl += both
-    assert len(reader.fresh()) == 1
+    assert len(reader.fresh(flight.entries())) == 1
 
 
 def test_a_mismatch_that_only_nccls_recorder_knows_is_told(recorders):
     found = {}
     for rank, kind in enumerate(("Float", "Int")):
         recorders["_dump_nccl_trace_json"][:] = [entry("nccl", 0, input_dtypes=[kind])]
-        found[rank] = Outcome(0.0, records=flight.Reader().fresh())
+        found[rank] = Outcome(0.0, records=flight.Reader().fresh(flight.entries()))
     assert "rank 1: all_reduce of int32 [2]" in report.disagreement(found)
 
 
@@ -31,7 +31,7 @@ def test_a_torch_without_a_recorder_has_no_records(monkeypatch):
 
     for name in flight.RECORDERS:
         monkeypatch.delattr(c10d, name, raising=False)
-    assert flight.Reader().fresh() == [] and flight.pending() is None
+    assert flight.Reader().fresh(flight.entries()) == [] and flight.pending() is None
 
 
 def test_pending_is_the_oldest_that_neither_recorder_calls_done(recorders):
