@@ -6,8 +6,9 @@
     dist.all_reduce(x)
     print(x)
 
-In a cell, `torch`, `dist`, `rank`, `world_size`, `local_rank` and `device` are there. The ranks and
-their variables stay until `restart`, `stop`, another number of ranks, or a fault that breaks them.
+In a cell, `torch`, `dist`, `rank`, `world_size`, `local_rank` and `device` are there, and so is the
+group: `init_process_group` in a program that is pasted here takes it over. The ranks and their
+variables stay until `restart`, `stop`, another number of ranks, or a fault that breaks them.
 `pull("x")` brings a variable here, a list by rank; `run(function)` calls a function of the notebook
 on every rank, and brings what it returns.
 """

@@ -99,7 +99,9 @@ def test_ipythons_words_work_in_a_cell_of_ranks(heard, source, says):
     assert says in heard(source)
 
 
-def test_what_fails_under_ipythons_words_fails_and_a_keyboard_is_not_there():
+def test_what_fails_under_ipythons_words_fails_and_a_keyboard_is_not_there(tmp_path):
+    (tmp_path / "program.py").write_text("y = 5\n1 / 0\n")
+    assert "ZeroDivisionError" in failing(f"%run {tmp_path}/program.py")
     assert "ZeroDivisionError" in failing("%%time\ny = 5\n1 / 0")
     assert "`%nosuch` not found" in failing("%nosuch")
     assert "wants a keyboard" in failing("%debug")
@@ -142,4 +144,6 @@ def test_a_traceback_has_its_causes_and_stays_short():
     assert "while handling KeyError" in failing("try:\n    {}['a']\nexcept KeyError:\n    1 / 0")
     deep = failing("def down(n):\n    return up(n)\n\ndef up(n):\n    return down(n)\n\ndown(1)")
     assert "RecursionError" in deep and "more lines" in deep and deep.count("\n") < 20
+    again = failing("def again(n):\n    return again(n)\n\nagain(1)")
+    assert "times more" in again and again.count("\n") < 8
     assert failing("1 / 0").count("\n") == 2  # one line says it all

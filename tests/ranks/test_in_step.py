@@ -9,7 +9,7 @@ from course_utils.ranks.engine import steps
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
+    pytest.mark.usefixtures("ended_at_last"),
 ]
 SUM = "y = torch.ones(1) * 5 + rank\ndist.all_reduce(y)\n(y.item(), mine)"
 RIGHT = "[rank 0] (11.0, 0)\n[rank 1] (11.0, 1)\n"
@@ -87,10 +87,25 @@ def test_what_holds_the_old_group_fails_at_once_and_says_what_to_do(use, capsys)
     assert capsys.readouterr().out == RIGHT
 
 
+def test_a_cell_that_torch_checks_leaves_the_ranks_in_step(capsys):
+    ranks.run_cell("for _ in range(3):\n    dist.all_reduce(torch.ones(1))", 3, debug=True)
+    ranks.run_cell("1", only=[0])
+    assert capsys.readouterr().out == "[rank 0] 1\n"
+
+
+def test_what_the_old_group_sent_is_not_held_against_the_new_one():
+    exchange = "dist.batch_isend_irecv([dist.P2POp(dist.isend, torch.ones(1), 1 - rank),\n"
+    exchange += "    dist.P2POp(dist.irecv, torch.ones(1), 1 - rank)])"
+    ranks.run_cell(f"for work in {exchange}:\n    work.wait()", 2)
+    failing("if rank:\n    1 / 0\ndist.all_reduce(torch.ones(1), async_op=True)")
+    assert steps.ANEW not in failing("1 / 0")
+
+
 def test_messages_among_several_ranks_are_no_reason_for_a_new_group(capsys):
     ranks.run_cell(
         "held = dist.group.WORLD\nx = torch.ones(1)\n"
         "if rank:\n    dist.send(x, 0)\nelse:\n    for r in (1, 2):\n        dist.recv(x, r)", 3
     )  # fmt: skip
+    assert steps.ANEW not in capsys.readouterr().out
     ranks.run_cell("held is dist.group.WORLD")
     assert capsys.readouterr().out == "".join(f"[rank {r}] True\n" for r in range(3))

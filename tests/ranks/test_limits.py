@@ -9,15 +9,15 @@ from course_utils.ranks.engine import turn
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
+    pytest.mark.usefixtures("ended_at_last"),
 ]
 BUSY = {
-    "it computes": "end = time.monotonic() + 5\nwhile time.monotonic() < end:\n    pass",
+    "it computes": "end = time.monotonic() + 3.5\nwhile time.monotonic() < end:\n    pass",
     "its child computes": "subprocess.run([sys.executable, '-c', 'import time\\n"
-    "while time.process_time() < 4: pass'])",
-    "it prints now and then": "for i in range(8):\n    time.sleep(0.6)\n    print(i, flush=True)",
+    "while time.process_time() < 3: pass'])",
+    "it prints now and then": "for i in range(6):\n    time.sleep(0.6)\n    print(i, flush=True)",
     "it comes to another line": "".join("time.sleep(0.8)\n" for _ in range(6)),
-    "one rank works, the other waits": "x = torch.ones(1)\nend = time.monotonic() + 5\n"
+    "one rank works, the other waits": "x = torch.ones(1)\nend = time.monotonic() + 3.5\n"
     "while rank and time.monotonic() < end:\n    pass\ndist.all_reduce(x)",
 }
 
@@ -25,7 +25,7 @@ BUSY = {
 @pytest.mark.parametrize("name", BUSY)
 def test_a_cell_in_which_something_moves_goes_on_without_an_option(name, monkeypatch):
     ranks.run_cell("mine = rank", 2)
-    monkeypatch.setattr(turn, "STILL_SECONDS", 2)
+    monkeypatch.setattr(turn, "STILL_SECONDS", 1.5)
     ranks.run_cell(f"import sys, subprocess, time\n{BUSY[name]}")
 
 

@@ -9,7 +9,7 @@ from course_utils import ranks
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
+    pytest.mark.usefixtures("ended_at_last"),
 ]
 SUM = "\nx = torch.ones(1)\ndist.all_reduce(x)\nx.item()"
 BOTH = "[rank 0] 2.0\n[rank 1] 2.0\n"
@@ -30,8 +30,8 @@ def failing(source):
 def test_every_form_works_and_the_cell_may_be_run_again(capsys):
     ranks.start(2)
     for form in FORMS:
-        for _ in range(2):
-            ranks.run_cell(f"dist.init_process_group({form}){SUM}")
+        for before in ("", "", "dist.destroy_process_group()\n"):
+            ranks.run_cell(f"{before}dist.init_process_group({form}){SUM}")
             assert capsys.readouterr().out == BOTH, form
 
 

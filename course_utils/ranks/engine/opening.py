@@ -50,7 +50,7 @@ def _open(group: "Group", asked: Asked) -> None:
     given = {name: value for name, value in asked.items() if value is not None}
     for name in ("init_method", "rank", "world_size"):
         given.pop(name, None)
-    group.open(**group.usual() | {"backend": asked.get("backend")} | given)
+    group.open(**group.usual() | given)
 
 
 def _is_there(group: "Group", asked: Asked) -> bool:
