@@ -62,14 +62,18 @@ class Kernel:
         self.manager = KernelManager()
         self.manager._kernel_spec = KernelSpec(argv=argv, display_name="", language="python")
         path = os.pathsep.join([str(Path(python).parent), os.environ["PATH"]])  # as when activated
-        own = {**os.environ, MARK: self.mark, "PYTHONPATH": str(files.ROOT), "PATH": path}
+        own = {MARK: self.mark, "PYTHONPATH": str(files.ROOT), "PATH": path}
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.manager.start_kernel(
             env={**os.environ, **own, **contender.environment}, cwd=folder, **silent
         )
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=CELL_SECONDS)
+        try:
+            self.client.wait_for_ready(timeout=CELL_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
 
     def run(self, code: str) -> str:
         """What a cell printed. Raises: RuntimeError where it failed."""
@@ -104,7 +108,8 @@ class Kernel:
     def kill(self) -> int:
         """Kills the kernel; how many processes are left two seconds later (they are killed too)."""
         self.client.stop_channels()
-        psutil.Process(self.manager.provisioner.pid).kill()
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(self.manager.provisioner.pid).kill()
         time.sleep(2)
         left = self.processes()
         for process in left:
@@ -163,7 +168,7 @@ def reason(contender: Contender, python: str) -> str:
     known = {**os.environ, "PYTHONPATH": str(files.ROOT)}
     command = [python, "-c", f"import {contender.needs}"]
     ran = subprocess.run(command, capture_output=True, text=True, env=known)
-    return ran.stderr.strip().rpartition("\n")[2]
+    return ran.stderr.strip().rpartition("\n")[2] if ran.returncode else ""
 
 
 def main() -> int:
