@@ -12,7 +12,8 @@ so that a machine that slows down slows all of them:
     left     processes that are there two seconds after the kernel was killed
 
 `--peers` names a Python that has ipyparallel, jupyter-distributed and nbdistributed, best with the
-same torch. Who isn't installed or fails is named with the reason. Linux only.
+same torch. Who isn't installed or fails is named with the reason. Ctrl-C shows what was found so
+far. Linux only.
 """
 
 import argparse
@@ -194,20 +195,26 @@ def race(options: argparse.Namespace) -> tuple[dict[str, Found], dict[str, str]]
         field = [one for one in field if one.name in options.only.split(",")]
     found: dict[str, Found] = {one.name: defaultdict(list) for one in field}
     failed: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         Path(folder, "worker.py").write_text(WORKER)
         for _ in range(options.rounds):
             for one in random.sample(field, len(field)):
-                if one.name in failed:
-                    continue
-                try:
-                    new = once(one, options, folder)
-                except Exception as error:
-                    failed[one.name] = f"{type(error).__name__}: {error}"
-                    continue
-                for column, values in new.items():
-                    found[one.name][column] += values
+                if one.name not in failed:
+                    _add(found[one.name], one, options, folder, failed)
     return {name: values for name, values in found.items() if values}, failed
+
+
+def _add(
+    kept: Found, one: Contender, options: argparse.Namespace, folder: str, failed: dict[str, str]
+) -> None:
+    """Another round of a contender, or why there is none."""
+    try:
+        new = once(one, options, folder)
+    except Exception as error:
+        failed[one.name] = f"{type(error).__name__}: {error}"
+        return
+    for column, values in new.items():
+        kept[column] += values
 
 
 def table(found: dict[str, Found]) -> str:
