@@ -12,7 +12,8 @@ so that a machine that slows down slows all of them:
     left     processes that are there two seconds after the kernel was killed
 
 `--peers` names a Python that has ipyparallel, jupyter-distributed and nbdistributed, best with the
-same torch. Who isn't installed or fails is named with the reason. Linux only.
+same torch. Who isn't installed or fails is named with the reason. Ctrl-C shows what was found so
+far. Linux only.
 """
 
 import argparse
@@ -62,14 +63,18 @@ class Kernel:
         self.manager = KernelManager()
         self.manager._kernel_spec = KernelSpec(argv=argv, display_name="", language="python")
         path = os.pathsep.join([str(Path(python).parent), os.environ["PATH"]])  # as when activated
-        own = {**os.environ, MARK: self.mark, "PYTHONPATH": str(files.ROOT), "PATH": path}
+        own = {MARK: self.mark, "PYTHONPATH": str(files.ROOT), "PATH": path}
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.manager.start_kernel(
             env={**os.environ, **own, **contender.environment}, cwd=folder, **silent
         )
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=CELL_SECONDS)
+        try:
+            self.client.wait_for_ready(timeout=CELL_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
 
     def run(self, code: str) -> str:
         """What a cell printed. Raises: RuntimeError where it failed."""
@@ -104,7 +109,8 @@ class Kernel:
     def kill(self) -> int:
         """Kills the kernel; how many processes are left two seconds later (they are killed too)."""
         self.client.stop_channels()
-        psutil.Process(self.manager.provisioner.pid).kill()
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(self.manager.provisioner.pid).kill()
         time.sleep(2)
         left = self.processes()
         for process in left:
@@ -163,7 +169,7 @@ def reason(contender: Contender, python: str) -> str:
     known = {**os.environ, "PYTHONPATH": str(files.ROOT)}
     command = [python, "-c", f"import {contender.needs}"]
     ran = subprocess.run(command, capture_output=True, text=True, env=known)
-    return ran.stderr.strip().rpartition("\n")[2]
+    return ran.stderr.strip().rpartition("\n")[2] if ran.returncode else ""
 
 
 def main() -> int:
@@ -189,20 +195,26 @@ def race(options: argparse.Namespace) -> tuple[dict[str, Found], dict[str, str]]
         field = [one for one in field if one.name in options.only.split(",")]
     found: dict[str, Found] = {one.name: defaultdict(list) for one in field}
     failed: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         Path(folder, "worker.py").write_text(WORKER)
         for _ in range(options.rounds):
             for one in random.sample(field, len(field)):
-                if one.name in failed:
-                    continue
-                try:
-                    new = once(one, options, folder)
-                except Exception as error:
-                    failed[one.name] = f"{type(error).__name__}: {error}"
-                    continue
-                for column, values in new.items():
-                    found[one.name][column] += values
+                if one.name not in failed:
+                    _add(found[one.name], one, options, folder, failed)
     return {name: values for name, values in found.items() if values}, failed
+
+
+def _add(
+    kept: Found, one: Contender, options: argparse.Namespace, folder: str, failed: dict[str, str]
+) -> None:
+    """Another round of a contender, or why there is none."""
+    try:
+        new = once(one, options, folder)
+    except Exception as error:
+        failed[one.name] = f"{type(error).__name__}: {error}"
+        return
+    for column, values in new.items():
+        kept[column] += values
 
 
 def table(found: dict[str, Found]) -> str:

@@ -72,7 +72,7 @@ def _is_ours(shell: Any) -> bool:
         ipykernel = sys.modules["ipykernel"]
         if ipykernel.version_info[0] < 7:
             return False
-    parent = getattr(shell, "get_parent", dict)()  # IPython's terminal, and old kernels, have none
+    parent: Bundle = getattr(shell, "get_parent", dict)()  # old kernels have none
     code = (parent or {}).get("content", {}).get("code", "")
     return str(code).lstrip().startswith(MAGIC)
 
