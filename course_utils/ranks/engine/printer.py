@@ -19,7 +19,7 @@ class Printer:
     def add(self, rank: int, stream: str, text: str) -> None:
         """A rank wrote something."""
         self._pieces[rank].append((stream, text))
-        if self._waiting and rank == self._waiting[0]:
+        if rank not in self._waiting[1:]:  # also what a rank says that has finished
             self._print_new(rank)
 
     def finish(self, rank: int) -> None:

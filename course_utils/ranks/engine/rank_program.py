@@ -34,7 +34,7 @@ class Rank:
         self.line, (self.rank, self.world_size, self.local_rank) = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
-        self.busy, self.prepared = False, False
+        self.busy, self.prepared, self.finished = False, False, 0
         self.budget, self.pipe = output.capture(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
@@ -97,7 +97,7 @@ class Rank:
 
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.budget.left = output.LIMIT_CHARS
-        result, failure = None, dict[str, Any]()
+        result, failure, self.finished = None, dict[str, Any](), 0
         try:
             self.busy = True
             result, failure = cell.attempt(lambda: self._work(order)(order, payload))
@@ -111,13 +111,17 @@ class Rank:
         self.pipe.drain()
         done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
+        self.finished = order["id"]
 
     def _done(self) -> wire.Message:
-        """What this rank did with the others, and threads that it left behind."""
-        entries = flight.entries()
-        left = waits.of_process(self.main, [])["acting"]
-        state = {**waits.state(entries), "acting": left}
-        return {"records": self.flight.fresh(entries), "calls": notes.new_calls(), "state": state}
+        """What this rank did with the others."""
+        return {"records": self.flight.fresh(flight.entries()), "calls": notes.new_calls()}
+
+    def _say_what_is_left(self) -> None:
+        """Once after an order, where others may still be at it: what they can expect from here."""
+        if self.finished:
+            order, self.finished = self.finished, 0
+            self.line.send({"type": "state", "id": order, "state": waits.left_by(self.main)})
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
@@ -151,6 +155,7 @@ class Rank:
                     if os.getppid() != parent:
                         raise EOFError
                     self._relieve()
+                    self._say_what_is_left()
                     continue
                 order, payload = self.line.receive()
                 if order["do"] == "where":

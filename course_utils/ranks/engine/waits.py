@@ -166,7 +166,7 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
     for group, ranks in notes.groups():
         name, kept_by = group.group_name, notes.ledger(group)
         found["groups"][name], found["made"][name] = ranks, kept_by.made
-        if group._get_sequence_number_for_group():  # else the entries are an earlier group's
+        if _is_used(group):
             found["joined"] |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
         found["calls"] += notes.told(kept_by, HISTORY)
         found["messages"] += [
@@ -175,6 +175,22 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
         ]
     told = [flight.told(e) for e in entries[-HISTORY:] if not e["is_p2p"]]
     return {**found, "history": told}
+
+
+def left_by(main: int) -> dict[str, Any]:
+    """What a process that has finished leaves to the others; threads that go on count as acting."""
+    entries = flight.entries()
+    found = of_process(main, flight.pending(entries))
+    acting = found["acting"] + ["one in torch.distributed"] * bool(found["needs"])
+    return {**state(entries), "acting": acting}
+
+
+def _is_used(group: Any) -> bool:
+    """Whether a group has done something: entries under a new group's name are an earlier one's."""
+    try:
+        return bool(group._get_sequence_number_for_group())
+    except RuntimeError:  # a backend that doesn't count
+        return True
 
 
 def _is_idle(frame: Frame) -> bool:
