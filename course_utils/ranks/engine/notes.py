@@ -140,7 +140,7 @@ def new_calls() -> list[Note]:
     for key, kept_by in [*_ledgers.items()]:
         if kept_by.group() is None:
             del _ledgers[key]
-        new = [call for call in told(kept_by) if call["number"] > kept_by.told]
+        new = told(kept_by, kept_by.made - kept_by.told)
         found += [call for call in new if call["operator"] or call["root"] or call["splits"]]
         kept_by.told = kept_by.made
     return found
@@ -155,7 +155,7 @@ def told(kept_by: Ledger, last: int = KEPT) -> list[Note]:
     group = {"group": kept_by.name, "age": kept_by.age, "ranks": ranks, "made": kept_by.made}
     return [
         {**group, "number": number, "name": name, **_options(options, ranks)}
-        for number, name, options in [*kept_by.calls][-last:]
+        for number, name, options in [*kept_by.calls][-last:][:last]
     ]
 
 
