@@ -49,6 +49,17 @@ def of_process(main: int, pending: list[flight.Record]) -> dict[str, Any]:
     return {"needs": needs, "acting": acting, "waits": bool(own) or joined}
 
 
+def may_wait(main: int) -> bool:
+    """Whether the thread stands where `of_process` may find that it waits; costs nearly nothing."""
+    frame = sys._current_frames().get(main)
+    return frame is not None and (_at_torch(frame) or _waits_for_a_thread(frame))
+
+
+def _at_torch(frame: Frame) -> bool:
+    name = frame.f_code.co_filename
+    return name == notes.__file__ or any(part in name for part in INSIDE)
+
+
 def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
     """What a thread waits for that another rank must bring; None where it does something else."""
     seen = frame.f_locals
@@ -57,9 +68,7 @@ def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
     if frame.f_code.co_name == "_new_process_group_helper":
         ranks = list(seen.get("global_ranks_in_group") or range(seen.get("group_size", 0)))
         return [{"kind": "set-up", "group": str(seen.get("group_name")), "ranks": ranks}]
-    if any(part in frame.f_code.co_filename for part in INSIDE):
-        return collectives(pending) or None
-    return None
+    return (collectives(pending) or None) if _at_torch(frame) else None
 
 
 def _in_work(seen: dict[str, Any], pending: list[flight.Record]) -> list[Need] | None:
