@@ -55,9 +55,11 @@ COLLECTIVES = {
         "if rank == 1:\n    time.sleep(SLOW)\ndist.monitored_barrier()", "3",
     ),
     "a monitored barrier that is meant to give up": (
-        "if rank == 0:\n    try:\n        dist.monitored_barrier(timeout=timedelta(seconds=SLOW))\n"
-        "    except RuntimeError as error:\n        assert 'rank 1' in str(error).lower()\n"
-        "    else:\n        raise AssertionError('it came')", "2",
+        "group, wait = dist.new_group([0, 1]), timedelta(seconds=SLOW)\nif rank == 0:\n    try:\n"
+        "        dist.monitored_barrier(group, timeout=wait)\n    except RuntimeError as error:\n"
+        "        assert 'rank 1' in str(error).lower()\n"
+        "    else:\n        raise AssertionError('it came')",
+        "2",
     ),
     "a group that is meant to give up": (
         "group = dist.new_group([0, 1], timeout=timedelta(seconds=SLOW))\nif rank == 0:\n"

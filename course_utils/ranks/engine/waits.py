@@ -64,7 +64,8 @@ def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
     """What a thread waits for that another rank must bring; None where it does something else."""
     seen = frame.f_locals
     if frame.f_code.co_filename == notes.__file__:
-        return _AT_A_DOOR[frame.f_code.co_name](seen, pending)
+        door = _AT_A_DOOR.get(frame.f_code.co_name)
+        return door(seen, pending) if door else None
     if frame.f_code.co_name == "_new_process_group_helper":
         ranks = list(seen.get("global_ranks_in_group") or range(seen.get("group_size", 0)))
         return [{"kind": "set-up", "group": str(seen.get("group_name")), "ranks": ranks}]
