@@ -153,8 +153,8 @@ STORES = {
         "port = 29641\nstore = dist.TCPStore('127.0.0.1', port, 2, is_master=rank == 0)\n"
         "child = ('import sys, time, torch.distributed as d; time.sleep(float(sys.argv[1]));'\n"
         "         f'd.TCPStore(\"127.0.0.1\", {port}, is_master=False).set(\"k\", \"1\")')\n"
-        "if rank == 0:\n    subprocess.Popen([sys.executable, '-c', child, str(SLOW)])\n"
-        "store.get('k')\ndist.barrier()", "2",
+        "if rank == 0:\n    other = subprocess.Popen([sys.executable, '-c', child, str(SLOW)])\n"
+        "store.get('k')\ndist.barrier()\nif rank == 0:\n    other.wait()", "2",
     ),
     "a key that a thread sets": (
         "store = dist.distributed_c10d._get_default_store()\nif rank == 0:\n"

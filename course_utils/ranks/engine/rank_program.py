@@ -121,11 +121,7 @@ class Rank:
         """Once after an order, where others may still be at it: what they can expect from here."""
         if self.finished:
             order, self.finished = self.finished, 0
-            try:
-                state = waits.left_by(self.main)
-            except Exception as error:  # whoever watches must outlive what it sees
-                state = {"acting": [f"it can't be looked at: {error}"]}
-            self.line.send({"type": "state", "id": order, "state": state})
+            self.line.send({"type": "state", "id": order, "state": waits.left_by(self.main)})
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:

@@ -189,10 +189,13 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
 
 def left_by(main: int) -> dict[str, Any]:
     """What a process that has finished leaves to the others; threads that go on count as acting."""
-    entries = flight.entries()
-    found = of_process(main, flight.pending(entries))
-    acting = found["acting"] + ["one in torch.distributed"] * bool(found["needs"])
-    return {**state(entries), "acting": acting}
+    try:
+        entries = flight.entries()
+        found = of_process(main, flight.pending(entries))
+        acting = found["acting"] + ["one in torch.distributed"] * bool(found["needs"])
+        return {**state(entries), "acting": acting}
+    except Exception as error:  # whoever watches must outlive what it sees
+        return {"acting": [f"it can't be looked at: {error}"]}
 
 
 def _is_used(group: Any) -> bool:
