@@ -54,7 +54,7 @@ TRAINING = {
         "from torch.distributed.device_mesh import init_device_mesh\n"
         "mesh = init_device_mesh('cpu', (2,))\n"
         "net = parallelize_module(torch.nn.Sequential(torch.nn.Linear(4, 4)), mesh,\n"
-        "    {'0': ColwiseParallel(output_layouts=__import__('torch').distributed.tensor.Replicate())})\n"
+        "    {'0': ColwiseParallel(output_layouts=torch.distributed.tensor.Replicate())})\n"
         "if rank == 0:\n    net(torch.ones(2, 4)).sum().item()", "2", STUCK,
     ),
     "a pipeline whose last stage doesn't step": (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tests.ranks.slow_programs import IMPORTS
 
 Fault = tuple[str, str, list[str]]
-RANKS, SECONDS = 3, 0.8
+RANKS, SECONDS = 3, 0.5
 LOOP = f"""
 go_on, end = torch.ones(1), time.monotonic() + {SECONDS}
 while go_on:
@@ -55,15 +55,17 @@ def signalled(draw: random.Random) -> Fault:
     """A signal that ends a rank, at any moment of a loop."""
     who, (name, number) = draw.randrange(RANKS), draw.choice([*SIGNALS.items()])
     when, step = draw.uniform(0, 0.8 * SECONDS), draw.choice([*STEPS.values()])
-    before = f"if rank == {who}:\n    threading.Timer({when}, os.kill, (os.getpid(), {number})).start()\n"
+    kill = f"threading.Timer({when}, os.kill, (os.getpid(), {number})).start()"
+    before = f"if rank == {who}:\n    {kill}\n"
     return program(step, before), "", [f"✗ rank {who}", f"killed by {name}"]
 
 
 def stopped_and_continued(draw: random.Random) -> Fault:
     """A rank that somebody stops and lets go on: nothing is wrong."""
     who, when, pause = draw.randrange(RANKS), draw.uniform(0, 0.5), draw.uniform(0.1, 1.5)
-    words = f"sleep {when:.2f}; kill -STOP {{os.getpid()}}; sleep {pause:.2f}; kill -CONT {{os.getpid()}}"
-    before = f"if rank == {who}:\n    stopper = subprocess.Popen(['sh', '-c', f'{words}'])\n"
+    words = f"sleep {when:.2f}; kill -STOP {{me}}; sleep {pause:.2f}; kill -CONT {{me}}"
+    start = f"me = os.getpid()\n    stopper = subprocess.Popen(['sh', '-c', f'{words}'])"
+    before = f"if rank == {who}:\n    {start}\n"
     after = f"if rank == {who}:\n    stopper.wait()\n"
     return program(draw.choice([*STEPS.values()]), before) + after, "", []
 
@@ -71,7 +73,8 @@ def stopped_and_continued(draw: random.Random) -> Fault:
 def raised(draw: random.Random) -> Fault:
     """An error in code that torch calls, or that calls torch."""
     who = draw.randrange(RANKS)
-    fail = f"_fail() if rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.5):.2f} else None"
+    now = f"rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.5):.2f}"
+    fail = f"_fail() if {now} else None"
     before = "begun = time.monotonic()\ndef _fail():\n    raise LookupError('lost')\n"
     where = draw.choice(["step", "hook", "forward", "comm"])
     if where == "step":

@@ -58,10 +58,14 @@ SYSTEM = {
         """
         reading, writing = os.pipe()
         if os.fork() == 0:
+            os.close(writing)
             time.sleep(SLOW)
             while os.read(reading, 65536):
                 pass
+            os._exit(0)
         os.write(writing, bytes(1_000_000))
+        os.close(writing)
+        os.wait()
         """
     ),
     "a signal that is waited for": late(

@@ -55,9 +55,11 @@ COLLECTIVES = {
         "if rank == 1:\n    time.sleep(SLOW)\ndist.monitored_barrier()", "3",
     ),
     "a monitored barrier that is meant to give up": (
-        "if rank == 0:\n    try:\n        dist.monitored_barrier(timeout=timedelta(seconds=SLOW))\n"
-        "    except RuntimeError as error:\n        assert 'rank 1' in str(error).lower()\n"
-        "    else:\n        raise AssertionError('it came')", "2",
+        "group, wait = dist.new_group([0, 1]), timedelta(seconds=SLOW)\nif rank == 0:\n    try:\n"
+        "        dist.monitored_barrier(group, timeout=wait)\n    except RuntimeError as error:\n"
+        "        assert 'rank 1' in str(error).lower()\n"
+        "    else:\n        raise AssertionError('it came')",
+        "2",
     ),
     "a group that is meant to give up": (
         "group = dist.new_group([0, 1], timeout=timedelta(seconds=SLOW))\nif rank == 0:\n"
@@ -151,8 +153,8 @@ STORES = {
         "port = 29641\nstore = dist.TCPStore('127.0.0.1', port, 2, is_master=rank == 0)\n"
         "child = ('import sys, time, torch.distributed as d; time.sleep(float(sys.argv[1]));'\n"
         "         f'd.TCPStore(\"127.0.0.1\", {port}, is_master=False).set(\"k\", \"1\")')\n"
-        "if rank == 0:\n    subprocess.Popen([sys.executable, '-c', child, str(SLOW)])\n"
-        "store.get('k')\ndist.barrier()", "2",
+        "if rank == 0:\n    other = subprocess.Popen([sys.executable, '-c', child, str(SLOW)])\n"
+        "store.get('k')\ndist.barrier()\nif rank == 0:\n    other.wait()", "2",
     ),
     "a key that a thread sets": (
         "store = dist.distributed_c10d._get_default_store()\nif rank == 0:\n"

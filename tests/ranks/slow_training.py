@@ -31,9 +31,9 @@ DATA_PARALLEL = {
         "    lambda grad: time.sleep(SLOW) if rank == 0 else None)\ntrain(DDP(model), 1)", "2",
     ),
     "a hook of communication that sleeps": (
-        MODEL + "from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook\n"
+        MODEL + "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
         "def hook(state, bucket):\n    time.sleep(SLOW if rank == 0 else 0)\n"
-        "    return allreduce_hook(dist.group.WORLD, bucket)\n"
+        "    return default_hooks.allreduce_hook(dist.group.WORLD, bucket)\n"
         "model = DDP(Slow(int))\nmodel.register_comm_hook(None, hook)\ntrain(model, 1)", "2",
     ),
     "uneven inputs, joined": (
@@ -53,7 +53,8 @@ DATA_PARALLEL = {
         "for batch in DataLoader(Rows(), num_workers=1):\n    model(batch).sum().backward()", "2",
     ),
     "an optimizer that shares its state": (
-        MODEL + "from torch.distributed.optim import ZeroRedundancyOptimizer\nmodel = DDP(Slow(int))\n"
+        MODEL + "from torch.distributed.optim import ZeroRedundancyOptimizer\n"
+        "model = DDP(Slow(int))\n"
         "optim = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)\n"
         "train(model, 1)\ntime.sleep(SLOW * rank)\noptim.step()\noptim.consolidate_state_dict()",
         "2",

@@ -107,7 +107,7 @@ FAULTS = {
     ),
     "a receive that nobody answers": (
         "work = dist.irecv(torch.ones(1), (rank + 1) % 4)\nwork.wait()",
-        [DEADLOCK, "ranks 0–3: waiting at line 4 in wait: work.wait()"], "",
+        [DEADLOCK, "rank 0: waiting at line 4 in wait for a recv from rank 1: work.wait()"], "",
     ),
 }  # fmt: skip
 

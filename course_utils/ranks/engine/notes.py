@@ -32,7 +32,7 @@ class Ledger:
 
     def __init__(self, group: Any) -> None:
         self.group = weakref.ref(group)
-        self.name = group.group_name
+        self.name = name_of(group)
         _born[self.name] += 1
         self.age = _born[self.name]  # of those that had this name
         self.made = self.told = 0
@@ -91,13 +91,14 @@ def _collective(name: str, real: Any) -> Any:
 def _message(name: str, real: Any) -> Any:
     kind = name.partition("_")[0]
 
-    def message(group: Any, tensors: Any, *to: int) -> Any:
+    def message(group: Any, *args: Any, **kwargs: Any) -> Any:
         kept_by = ledger(group)
-        peer, tag = to if len(to) == 2 else (ANY, *to)
+        given = (*args, *kwargs.values())[1:]
+        peer, tag = given if len(given) == 2 else (ANY, *given)
         kept_by.messages[kind, peer, tag] += 1
         number = kept_by.messages[kind, peer, tag]
         note = {"kind": kind, "ledger": kept_by, "peer": peer, "tag": tag, "number": number}
-        work = real(group, tensors, *to)
+        work = real(group, *args, **kwargs)
         if work is not None:
             key = id(work)
             _works[key] = (weakref.ref(work, lambda _: _works.pop(key, None)), note)
@@ -107,8 +108,8 @@ def _message(name: str, real: Any) -> Any:
 
 
 def _lookup(_name: str, real: Any) -> Any:
-    def lookup(store: Any, *args: Any) -> Any:
-        return real(store, *args)
+    def lookup(store: Any, *args: Any, **kwargs: Any) -> Any:
+        return real(store, *args, **kwargs)
 
     return lookup
 
@@ -139,7 +140,7 @@ def new_calls() -> list[Note]:
     for key, kept_by in [*_ledgers.items()]:
         if kept_by.group() is None:
             del _ledgers[key]
-        new = [call for call in told(kept_by) if call["number"] > kept_by.told]
+        new = told(kept_by, kept_by.made - kept_by.told)
         found += [call for call in new if call["operator"] or call["root"] or call["splits"]]
         kept_by.told = kept_by.made
     return found
@@ -154,7 +155,7 @@ def told(kept_by: Ledger, last: int = KEPT) -> list[Note]:
     group = {"group": kept_by.name, "age": kept_by.age, "ranks": ranks, "made": kept_by.made}
     return [
         {**group, "number": number, "name": name, **_options(options, ranks)}
-        for number, name, options in [*kept_by.calls][-last:]
+        for number, name, options in [*kept_by.calls][-last:][:last]
     ]
 
 
@@ -168,6 +169,14 @@ def _options(options: tuple[Any, ...], ranks: list[int]) -> Note:
         "root": ranks[root] if root in range(len(ranks)) else 0,
         "splits": [list(sizes) for sizes in options[:2]] if given else [],
     }
+
+
+def name_of(group: Any) -> str:
+    """What all of its ranks call a group; "" for one that was made without torch's functions."""
+    try:
+        return str(group.group_name)
+    except (AttributeError, RuntimeError):
+        return ""
 
 
 def members(group: Any) -> list[int]:
@@ -186,7 +195,7 @@ def me() -> int | None:
 def groups() -> Iterator[tuple[Any, list[int]]]:
     """The groups that this process is in, with their members."""
     for group in [*_world().pg_map]:
-        if hasattr(group, "group_name"):
+        if name_of(group):
             yield group, members(group)
 
 

@@ -56,12 +56,15 @@ def with_wait(place: Place, main: int, nccl: bool) -> Place:
     for a GPU on which a collective is under way; the thread may spin. "set-up": for a group that is
     made, or NCCL's first collective of one.
     """
+    place |= {"needs": [], "acting": [], "wait": None, "pending": None}
+    if not place.get("reads") and not waits.may_wait(main):
+        return place  # the recorder isn't read: that takes milliseconds
     entries = flight.entries()
     unfinished = flight.pending(entries)
     found = waits.of_process(main, unfinished)
     if not found["waits"] and place.get("reads") and unfinished:
         found |= {"waits": True, "needs": waits.collectives(unfinished)}
-    place |= {"needs": found["needs"], "acting": found["acting"], "wait": None, "pending": None}
+    place |= {"needs": found["needs"], "acting": found["acting"]}
     if found["waits"]:
         kinds = {need["kind"] for need in found["needs"]}
         devices = [n for n in found["needs"] if on_device(n, place)]

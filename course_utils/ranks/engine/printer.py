@@ -39,7 +39,7 @@ class Printer:
             self._clear(rank, wait=bool(text))
         elif text:
             self.pieces[rank].append((stream, text))
-        if self._waiting and rank == self._waiting[0]:
+        if rank not in self._waiting[1:]:  # also what a rank says that has finished
             self._print_new(rank)
 
     def overhear(self, rank: int, text: str) -> None:

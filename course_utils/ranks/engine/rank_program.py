@@ -41,7 +41,7 @@ class Rank:
         self.line, (self.rank, self.world_size, self.local_rank) = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
-        self.busy, self.prepared = False, False
+        self.busy, self.prepared, self.finished = False, False, 0
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
@@ -108,6 +108,7 @@ class Rank:
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.output.begin()
         result, failure, before = None, dict[str, Any](), spawned.begun()
+        self.finished = 0
         try:
             self.busy = True
             result, failure = cell.attempt(lambda: self._work(order)(order, payload))
@@ -124,18 +125,17 @@ class Rank:
             failure |= {"kind": "python", "message": ENDED}
         done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
+        self.finished = order["id"]
 
     def _done(self) -> wire.Message:
-        """What this rank did with the others, where it stands in its groups, and its threads."""
-        entries = flight.entries()
-        if self.counter.moved():
-            self.counter.read()
-        left = waits.of_process(self.main, [])["acting"]
-        state = {**waits.state(entries), "acting": left}
-        return {
-            "records": self.flight.fresh(entries), "calls": notes.new_calls(), "state": state,
-            "standing": self.counter.standing(),
-        }  # fmt: skip
+        """What this rank did with the others, and where it stands in its groups."""
+        return {**self.counter.told(self.flight), "calls": notes.new_calls()}
+
+    def _say_what_is_left(self) -> None:
+        """Once after an order, where others may still be at it: what they can expect from here."""
+        if self.finished:
+            order, self.finished = self.finished, 0
+            self.line.send({"type": "state", "id": order, "state": waits.left_by(self.main)})
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
@@ -173,6 +173,7 @@ class Rank:
                     if os.getppid() != parent:
                         raise EOFError
                     self._relieve()
+                    self._say_what_is_left()
                     continue
                 order, payload = self.line.receive()
                 if order["do"] == "where":
@@ -197,7 +198,7 @@ class Rank:
             found = place.with_wait(place.of_thread(self.main), self.main, nccl)
         except Exception:  # whoever watches must outlive what it sees
             found = place.describe([]) | {"mark": "", "wait": None, "needs": [], "acting": []}
-        found["cpu"] = time.process_time()
+        found["cpu"] = time.process_time() - time.thread_time()  # to look costs some itself
         found["used"] = found["cpu"] + processes.seconds_of_children()
         found["calls"] = self.counter.calls()
         self.line.send({"type": "where", "id": order["id"], "place": found})

@@ -29,6 +29,10 @@ BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gon
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 
 
+# What a rank that finished does for the others, until it says so.
+UNKNOWN: wire.Message = {"acting": ["it finished a moment ago"]}
+
+
 class Turn:
     """One order, from sending it to knowing how it ended."""
 
@@ -47,7 +51,9 @@ class Turn:
             printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
         self.watch = Watch(self.started, limit or float("inf"))
-        self.watch.ended |= {r: s for r, s in crew.states.items() if r not in ranks}
+        self.unsaid = set(crew.lines) - set(ranks) - set(crew.states)
+        for rank in set(crew.lines) - set(ranks):
+            self.watch.end(rank, crew.states.get(rank, UNKNOWN), self.started)
         self.answered = dict.fromkeys(ranks, self.started)
         self.stood = dict(crew.standings)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
@@ -78,7 +84,8 @@ class Turn:
         return self._conclude(verdict)
 
     def _listen(self, bell: int) -> None:
-        lines = {self.crew.lines[r].connection: r for r in self.unfinished - set(self.gone)}
+        heard = (self.unfinished | self.unsaid) - set(self.gone)
+        lines = {self.crew.lines[r].connection: r for r in heard}
         others = [line.connection for line in self.crew.starter.watched()]
         pause = HURRIED_SAMPLE_SECONDS if self._failed or self.gone else SAMPLE_SECONDS
         for ready in wait([*lines, *others, bell], pause):
@@ -93,6 +100,7 @@ class Turn:
             message, payload = self.crew.lines[rank].receive()
         except (EOFError, OSError):
             self.gone[rank] = time.monotonic()
+            self.watch.ended |= {rank: None} if rank in self.unsaid else {}
             return
         now = time.monotonic()
         if message["type"] != "where":
@@ -106,17 +114,21 @@ class Turn:
             self.answered[rank] = now
             self.watch.add(rank, message["place"], now)
             self.pulse.sample(rank, message["place"], now)
-        elif message["id"] == self.id:
+        elif message["type"] == "state" and rank in self.unsaid:
+            self.unsaid.discard(rank)
+            self.crew.states[rank] = self.watch.ended[rank] = message["state"]
+        elif message["id"] == self.id and message["type"] == "done":
             self.printer.add(rank, "stdout", self.words.pop(rank, ""))
             self.stood[rank] = message["standing"]
-            self.crew.states[rank] = message["state"]
             records, calls = message["records"], message["calls"]
             self._end(rank, Outcome(now, message["failure"], payload, records, calls))
 
     def _end(self, rank: int, outcome: Outcome) -> None:
         self.outcomes[rank] = outcome
         dead = outcome.failure.get("kind") == "died"
-        self.watch.end(rank, None if dead else self.crew.states[rank], outcome.at)
+        self.watch.end(rank, None if dead else UNKNOWN, outcome.at)
+        self.crew.states.pop(rank, None)
+        self.unsaid |= set() if dead else {rank}
         self.printer.finish(rank)
 
     def _count_the_dead(self) -> None:

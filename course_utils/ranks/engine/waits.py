@@ -49,17 +49,27 @@ def of_process(main: int, pending: list[flight.Record]) -> dict[str, Any]:
     return {"needs": needs, "acting": acting, "waits": bool(own) or joined}
 
 
+def may_wait(main: int) -> bool:
+    """Whether the thread stands where `of_process` may find that it waits; costs nearly nothing."""
+    frame = sys._current_frames().get(main)
+    return frame is not None and (_at_torch(frame) or _waits_for_a_thread(frame))
+
+
+def _at_torch(frame: Frame) -> bool:
+    name = frame.f_code.co_filename
+    return name == notes.__file__ or any(part in name for part in INSIDE)
+
+
 def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
     """What a thread waits for that another rank must bring; None where it does something else."""
     seen = frame.f_locals
     if frame.f_code.co_filename == notes.__file__:
-        return _AT_A_DOOR[frame.f_code.co_name](seen, pending)
+        door = _AT_A_DOOR.get(frame.f_code.co_name)
+        return door(seen, pending) if door else None
     if frame.f_code.co_name == "_new_process_group_helper":
         ranks = list(seen.get("global_ranks_in_group") or range(seen.get("group_size", 0)))
         return [{"kind": "set-up", "group": str(seen.get("group_name")), "ranks": ranks}]
-    if any(part in frame.f_code.co_filename for part in INSIDE):
-        return collectives(pending) or None
-    return None
+    return (collectives(pending) or None) if _at_torch(frame) else None
 
 
 def _in_work(seen: dict[str, Any], pending: list[flight.Record]) -> list[Need] | None:
@@ -166,7 +176,7 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
     for group, ranks in notes.groups():
         name, kept_by = group.group_name, notes.ledger(group)
         found["groups"][name], found["made"][name] = ranks, kept_by.made
-        if group._get_sequence_number_for_group():  # else the entries are an earlier group's
+        if _is_used(group):
             found["joined"] |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
         found["calls"] += notes.told(kept_by, HISTORY)
         found["messages"] += [
@@ -175,6 +185,25 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
         ]
     told = [flight.told(e) for e in entries[-HISTORY:] if not e["is_p2p"]]
     return {**found, "history": told}
+
+
+def left_by(main: int) -> dict[str, Any]:
+    """What a process that has finished leaves to the others; threads that go on count as acting."""
+    try:
+        entries = flight.entries()
+        found = of_process(main, flight.pending(entries))
+        acting = found["acting"] + ["one in torch.distributed"] * bool(found["needs"])
+        return {**state(entries), "acting": acting}
+    except Exception as error:  # whoever watches must outlive what it sees
+        return {"acting": [f"it can't be looked at: {error}"]}
+
+
+def _is_used(group: Any) -> bool:
+    """Whether a group has done something: entries under a new group's name are an earlier one's."""
+    try:
+        return bool(group._get_sequence_number_for_group())
+    except RuntimeError:  # a backend that doesn't count
+        return True
 
 
 def _is_idle(frame: Frame) -> bool:

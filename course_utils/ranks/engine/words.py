@@ -37,10 +37,8 @@ def _where(place: Place) -> str:
         return "stopped by a signal (SIGSTOP)"
     doing, call = "working", ""
     if place.get("wait") == "device":
-        doing, call = (
-            "waiting",
-            f" for the device, where {agreement.told(place['pending'])} isn't done",
-        )
+        doing = "waiting"
+        call = f" for the device, where {agreement.told(place['pending'])} isn't done"
     elif place["call"] or place.get("wait"):
         tensors = f" of {place['tensors']}" if place["tensors"] else ""
         doing = "waiting" if place.get("wait", "call") else "working"

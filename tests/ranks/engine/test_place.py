@@ -1,5 +1,6 @@
 """Where a rank is, what it waits for, and whether its line reads a tensor."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -38,6 +39,7 @@ def waits_as(monkeypatch, call, nccl=False, **found):
     """How a main thread in `call` waits, with what `waits` finds of the process."""
     seen = {"needs": [], "acting": [], "waits": bool(found.get("needs"))} | found
     monkeypatch.setattr(place.waits, "of_process", lambda main, pending: seen)
+    monkeypatch.setattr(place.waits, "may_wait", lambda main: bool(call))
     here = NOWHERE | {"line": 3, "call": call, "mark": "m", "reads": call is None}
     return place.with_wait(here, 0, nccl)["wait"]
 
@@ -62,3 +64,9 @@ def test_who_reads_a_tensor_while_a_collective_is_under_way_waits_for_the_device
     recorders["_dump_nccl_trace_json"].append(entry("nccl", 0, retired=False))
     assert waits_as(monkeypatch, None) == "device"
     assert waits_as(monkeypatch, "backward", True) is None  # it computes
+
+
+def test_a_rank_that_works_isnt_asked_for_its_record(monkeypatch, recorders):
+    monkeypatch.setattr(place.flight, "entries", lambda: pytest.fail("it was read"))
+    working = NOWHERE | {"line": 3, "mark": "m", "reads": False}
+    assert place.with_wait(working, threading.get_ident(), nccl=False)["wait"] is None
