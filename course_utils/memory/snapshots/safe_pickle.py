@@ -21,6 +21,7 @@ import pickletools
 import re
 from typing import Any, NoReturn
 
+from course_utils.memory.snapshots.learned_shapes import learned
 from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
@@ -69,8 +70,16 @@ _LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
 _DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
 
+
+
+def _pushes(shapes: list[bytes]) -> re.Pattern[bytes]:
+    """Flat forms one after the other, tried after dicts of these shapes."""
+    return re.compile(b"(?:" + b"|".join([*shapes, _FLAT]) + b")*+", re.DOTALL)
+
+
+DICT = re.compile(_DICT, re.DOTALL)
 SINGLE = re.compile(_FLAT, re.DOTALL)
-PUSHES = re.compile(b"(?:" + _FLAT + b")*+", re.DOTALL)
+PUSHES = _pushes([])
 PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
 LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
 TOKEN = re.compile(
@@ -142,17 +151,17 @@ def _without_frames(data: bytes) -> bytes:
         )
     if data[1] not in (4, 5):
         raise SnapshotError(f"it is a pickle of protocol {data[1]}, and torch writes 4 or 5.")
-    parts, at = [], 2
+    parts, at, view = [], 2, memoryview(data)
     while at < len(data):
         if data[at] == 0x95:
             end = at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")
-            parts.append(data[at + 9 : end])
+            parts.append(view[at + 9 : end])
         elif text := LONG_TEXT.match(data, at):
             end = text.end() + int.from_bytes(text[1] or text[2], "little")
-            parts.append(data[at:end])
+            parts.append(view[at:end])
         else:
             end = len(data)
-            parts.append(data[at:])
+            parts.append(view[at:])
         if end > len(data):
             raise SnapshotError("it is cut off: a part claims more bytes than there are.")
         at = end
@@ -179,11 +188,13 @@ def _check(body: bytes) -> None:
     opened = body.count(b"]") + body.count(b"}")
     if opened > len(body) // 6 + LOOSE:
         raise SnapshotError(f"its {len(body):,} bytes open {opened:,} containers: a memory bomb.")
+    shapes = learned(body, DICT)
+    pushes = _pushes(shapes) if shapes else PUSHES
     brackets, heights, loose, at, end = [b""], [0], 0, 0, len(body)
     while at < end - 1:
         inside_dict = brackets[-1] == b"u"
         if not inside_dict:
-            at = PUSHES.match(body, at).end()  # type: ignore[union-attr]
+            at = pushes.match(body, at).end()  # type: ignore[union-attr]
         elif heights[-1] % 2 == 0:
             at = PAIRS.match(body, at).end()  # type: ignore[union-attr]
         elif single := SINGLE.match(body, at):
