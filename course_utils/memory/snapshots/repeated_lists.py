@@ -9,8 +9,8 @@ import re
 
 BEGINNING = b"]\x94("  # of a list that is put together at once
 PIECE = 2**23  # bytes that are taken apart at once
-# A list of references, if what looks like its end is the end. It matches even where there is none, so
-# that nothing is looked at twice.
+# A list of references, if what looks like its end is the end. It matches even where there is none,
+# so that nothing is looked at twice.
 PERHAPS = re.compile(rb"\]\x94(\([hj](?:[^e]++|e(?![hju]))*+e?+)")
 REFERENCES = re.compile(rb"\((?>(?:h.){8}|(?:j....){8}|h.|j....)*+e(?!\()", re.DOTALL)
 

@@ -19,6 +19,8 @@ import io
 import pickle
 import pickletools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from course_utils.memory.snapshots.learned_shapes import learned
@@ -69,7 +71,6 @@ _USUAL = rb"h." + _either(
 _LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
 _DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
-
 
 
 def _pushes(shapes: list[bytes]) -> re.Pattern[bytes]:
@@ -130,14 +131,22 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
         )
     body = _checked(_without_frames(data))
     program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
-    was_on = gc.isenabled()
-    gc.disable()  # millions of new containers would be walked again and again
     try:
-        return _Refusing(io.BytesIO(program)).load()
+        with without_collector():
+            return _Refusing(io.BytesIO(program)).load()
     except SnapshotError:
         raise
     except Exception as problem:  # a broken program fails in many ways, and each means the same
         raise SnapshotError(f"it is damaged ({type(problem).__name__}: {problem}).") from None
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Python's garbage collector stays off: it would walk millions of new dicts again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if was_on:
             gc.enable()
