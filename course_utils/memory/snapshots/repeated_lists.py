@@ -9,9 +9,9 @@ import re
 
 BEGINNING = b"]\x94("  # of a list that is put together at once
 PIECE = 2**23  # bytes that are taken apart at once
-# A list of references, if what looks like its end is the end. It matches even where there is none,
-# so that nothing is looked at twice.
-PERHAPS = re.compile(rb"\]\x94(\([hj](?:[^e]++|e(?![hju]))*+e?+)")
+# A list of references, if what looks like its end is the end; the e of "he" is mostly a reference.
+# It matches even where there is no end, so that nothing is looked at twice.
+PERHAPS = re.compile(rb"\]\x94(\([hj](?:[^e]++|e(?![hju\]}e])|(?<=h)e)*+e?+)")
 REFERENCES = re.compile(rb"\((?>(?:h.){8}|(?:j....){8}|h.|j....)*+e(?!\()", re.DOTALL)
 
 
@@ -26,13 +26,13 @@ def with_lists_once(body: bytes) -> bytes:
     while at < len(body):
         stop = body.find(BEGINNING, at + PIECE)
         stop = stop if stop >= 0 else len(body)
-        parts.append(_piece(body[at:stop], again))
+        parts.append(_shortened(body[at:stop], again))
         at = stop
     return b"".join(parts)
 
 
-def _piece(body: bytes, again: dict[bytes, bytes]) -> bytes:
-    """A part of a program, shortened; what is new in it joins `again`."""
+def _shortened(body: bytes, again: dict[bytes, bytes]) -> bytes:
+    """A part of a program; the lists that are new in it join `again`."""
     pieces = PERHAPS.split(body)  # what perhaps is a list at each odd place
     for place in range(1, len(pieces), 2):
         short = again.get(pieces[place])
@@ -43,15 +43,16 @@ def _piece(body: bytes, again: dict[bytes, bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def _looked_at(perhaps: bytes, rest: bytes, again: dict[bytes, bytes]) -> tuple[bytes, bytes]:
-    """What stands for something not seen yet, and what is left of `rest`: the list may end there,
-    as a byte of a reference can look like the end of it.
+def _looked_at(perhaps: bytes, after: bytes, again: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """What stands for something not seen yet, and what is left after it: the list may end sooner or
+    later, as a byte of a reference can look like the end, and the end like something else.
     """
-    found = REFERENCES.match(perhaps + rest)
+    text = perhaps + after
+    found = REFERENCES.match(text)
     if not found:
-        return BEGINNING[:-1] + perhaps, rest
-    rest = rest[len(found[0]) - len(perhaps) :]
-    if found[0] in again:
-        return again[found[0]], rest
-    again[found[0]] = b"J" + len(again).to_bytes(4, "little") + b"Q\x94"
-    return BEGINNING[:-1] + found[0] + b"Q", rest
+        return BEGINNING[:-1] + perhaps, after
+    whole, after = found[0], text[found.end() :]
+    if whole in again:
+        return again[whole], after
+    again[whole] = b"J" + len(again).to_bytes(4, "little") + b"Q\x94"
+    return BEGINNING[:-1] + whole + b"Q", after

@@ -8,7 +8,8 @@ consists of nothing else reaches `pickle`. Both take time and memory in proporti
 
 The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
 is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
-trace, with its list of frames, is one, so that one match runs over thousands of them.
+trace, with its list of frames, is one, so that one match runs over thousands of them, most of them
+by patterns of their own (`learned_shapes`).
 
 What repeats a list of references to the same few frames is read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
@@ -62,14 +63,8 @@ def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
     return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
 
 
-_NUMBER = _either(rb"J....", rb"\x8a(?>\x06......|\x07.......)", rb"M..")
-_PAIR = rb"K.K.\x86\x94"
-_USUAL = rb"h." + _either(
-    _either(rb"h.", rb"J....(?:Q\x94)?+", _NUMBER, _PAIR, rb"K.", rb"[N\x88\x89]") + b"(?=[hu])",
-    rb"\]\x94(?=u|h.[^a])",
-)  # fmt: skip
 _LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
-_DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
+_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
 
 
