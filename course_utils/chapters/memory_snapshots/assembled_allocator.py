@@ -12,6 +12,7 @@ What isn't given is that of `CachingAllocator`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from course_utils.memory.allocator.rules import USED, Block, CachingAllocator, Driver, Pool
@@ -26,13 +27,9 @@ class Impossible(Exception):
     """An answer that no allocator could act on, in words for who wrote it."""
 
 
-class Apart(Driver):
+def apart() -> Driver:
     """A driver whose n-th segment begins at n · 2^36, so that one wrong size moves no other."""
-
-    def reserve(self, size: int) -> int:
-        """The next address."""
-        self._next += 2**36
-        return self._next
+    return Driver(places=count(2**36, 2**36))
 
 
 class Assembled(CachingAllocator):
@@ -45,7 +42,7 @@ class Assembled(CachingAllocator):
         free_and_merge: FreeAndMerge | None = None,
         driver: Driver | None = None,
     ) -> None:
-        super().__init__(driver or Apart())
+        super().__init__(driver or apart())
         self.sizes, self.find_and_split = sizes, find_and_split
         self.free_and_merge = free_and_merge
         self.request = self.taken = 0
@@ -181,7 +178,7 @@ def score(program: Program, **functions: Any) -> Score:
 
     Raises: Impossible.
     """
-    pair = CachingAllocator(Apart()), Assembled(**functions)
+    pair = CachingAllocator(apart()), Assembled(**functions)
     live: dict[int, tuple[Block, Block]] = {}
     same = total = 0
     first = ""
@@ -210,6 +207,6 @@ def _answer(allocator: CachingAllocator, step: Step) -> tuple[Block, tuple[int, 
 
 
 def _words(block: Block, answer: tuple[int, ...]) -> str:
-    segment, place = divmod(block.address - 2**40, 2**36)
+    segment, place = divmod(block.address, 2**36)
     new = "".join(f", new with {size:,} bytes" for size in answer[1:])
     return f"{block.size:,} bytes at byte {place:,} of segment {segment}{new}"
