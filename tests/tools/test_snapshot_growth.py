@@ -24,7 +24,7 @@ def held(segments: tuple[Segment, ...] | list[Segment]) -> list[object]:
 
 
 @pytest.mark.parametrize("expandable", [False, True])
-@pytest.mark.parametrize("last", [None, 250])
+@pytest.mark.parametrize("last", [None, 270])
 def test_a_job_repeated_begins_and_ends_as_one_does_and_never_holds_more(expandable, last):
     content = some_work(expandable).snapshot(last)
     one = loads(pickle.dumps(content), "one")
@@ -36,6 +36,20 @@ def test_a_job_repeated_begins_and_ends_as_one_does_and_never_holds_more(expanda
     before, after = history(one), history(many)
     assert (after.live.max(), after.reserved.max()) == (before.live.max(), before.reserved.max())
     assert not after.live[:-1].all()  # between two jobs nothing is held
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+def test_a_block_is_handed_out_let_go_and_freed_in_turn_across_repetitions(expandable):
+    content = some_work(expandable).snapshot(270)
+    many = loads(pickle.dumps(repeated(content, 2000)), "many")
+    assert "active_pending_free" in {b.state for s in rewind(many).segments for b in s.blocks}
+    follows = {"alloc": "free_requested", "free_requested": "free_completed"}
+    latest: dict[int, str] = {}
+    for event in many.trace().events():
+        if event.action in (*follows, "free_completed"):
+            before = latest.get(event.addr)
+            assert before is None or follows.get(before, "alloc") == event.action
+            latest[event.addr] = event.action
 
 
 @pytest.mark.parametrize("name", ["leak", "step_fp32"])
