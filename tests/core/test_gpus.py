@@ -100,7 +100,7 @@ def changed(monkeypatch, tmp_path):
 def test_a_new_format_is_a_figure_where_a_gpu_has_it(changed):
     with pytest.raises(AttributeError, match="has a 'int4'"):
         _ = gpu_specs("B200").int4
-    changed("fp8 = 4500", "fp8 = 4500, int4 = 9000")
+    changed("fp4 = 9000", "int4 = 9000")
     assert gpu_specs("B200").int4 == 9000 and gpu_specs("H200").int4 is None
     content = {"chapter": "08_quantization", "experiment": "rates"} | {
         "machine": {"gpus": [{"name": "NVIDIA B200"}]},

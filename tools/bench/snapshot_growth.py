@@ -2,11 +2,13 @@
 
     python -m tools.bench.snapshot_growth SNAPSHOT [EVENTS ...]
 
-A large snapshot is a real one many times over, each copy at addresses of its own. As in torch's
-files, each event has a list of frames of its own, and the frames themselves are shared: with 30 to
-70 of them an event takes 160 to 410 bytes. Every size is measured in a process of its own: seconds
-to load (and to unpickle alone, without checks), to the first view, for a move of the slider and for
-a zoom (medians), and the most memory that the process had.
+A large snapshot is that of a real job run many times over: each run but the last frees its blocks
+and gives its segments back, the next takes them again, at the same addresses, so that what is held
+at the end is what one job holds. As in torch's files, each event has a list of frames of its own,
+and the frames themselves are shared: with 30 to 70 of them an event takes 100 to 500 bytes. Every
+size is measured in a process of its own: seconds to load (and to unpickle alone, without checks),
+to the first view, for a move of the slider and for a zoom (medians), and the most memory that the
+process had.
 """
 
 import gc
@@ -17,31 +19,77 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import IO, Any
 
-SHIFT = 2**42
+from course_utils.memory.snapshots.rewind import rewind
+from course_utils.memory.snapshots.snapshot import Segment, loads
+
 MEASURE = "--measure"
+Events = list[dict[str, Any]]
 
 
-def repeated(content: dict[str, Any], events: int) -> dict[str, Any]:
-    """A snapshot of at least so many events, of one device."""
-    trace = max(content["device_traces"], key=len)
-    copies = range(-(-events // len(trace)))
-
-    def moved(item: dict[str, Any], key: str, copy: int) -> dict[str, Any]:
-        return {**item, key: item[key] + copy * SHIFT, "frames": [*item.get("frames", ())]}
-
-    def segment(item: dict[str, Any], copy: int) -> dict[str, Any]:
-        blocks = [moved(b, "address", copy) for b in item["blocks"]]
-        return {**moved(item, "address", copy), "blocks": blocks}
-
+def repeated(content: dict[str, Any], least: int) -> dict[str, Any]:
+    """A snapshot of at least so many events, of the device that did most."""
+    traces = content["device_traces"]
+    device = max(range(len(traces)), key=lambda number: len(traces[number]))
+    snapshot, trace = loads(pickle.dumps(content), "what is repeated"), traces[device]
+    opening = like(trace, begun(rewind(snapshot, device).segments))
+    closing = like(trace[::-1], ended(snapshot.segments(device)))
+    run = [*trace, *closing, *opening]
+    often = -(-max(least - len(trace), 0) // len(run))
+    events = [e for count in range(often) for e in later(run, count)] + later(trace, often)
     return {
         **content,
-        "segments": [segment(s, copy) for copy in copies for s in content["segments"]],
-        "device_traces": [[moved(e, "addr", copy) for copy in copies for e in trace]],
+        "segments": [s for s in content["segments"] if s.get("device", 0) == device],
+        "device_traces": [[]] * device + [events],
     }
+
+
+def begun(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The events that bring these segments and their blocks about."""
+    for s in segments:
+        action = "segment_map" if s.is_expandable else "segment_alloc"
+        yield {"action": action, "addr": s.address, "size": s.total_size, "stream": s.stream}
+        for b in (b for b in s.blocks if b.live):
+            one = {"addr": b.address, "size": b.requested_size, "stream": s.stream}
+            yield {"action": "alloc", **one}
+            if b.state != "active_allocated":
+                yield {"action": "free_requested", **one}
+
+
+def ended(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The events after which nothing of these segments is left, in torch's order."""
+    order = sorted(segments, key=lambda s: (s.kind == "small", s.total_size, s.address))
+    for s in order:
+        for b in (b for b in s.blocks if b.live):
+            one = {"addr": b.address, "size": b.requested_size, "stream": s.stream}
+            if b.state == "active_allocated":
+                yield {"action": "free_requested", **one}
+            yield {"action": "free_completed", **one}
+    for s in order:
+        action = "segment_unmap" if s.is_expandable else "segment_free"
+        yield {"action": action, "addr": s.address, "size": s.total_size, "stream": s.stream}
+
+
+def like(trace: Events, events: Iterable[dict[str, Any]]) -> Events:
+    """The events with the stacks and other fields of those of a trace, and its first one's time."""
+    models = cycle(e for e in trace if "addr" in e)
+    time_us = trace[0].get("time_us", 0)
+    return [
+        {**model, **event, "time_us": time_us} for event, model in zip(events, models, strict=False)
+    ]
+
+
+def later(trace: Events, count: int) -> Events:
+    """Events so many hours later, each with a list of frames of its own."""
+    moved = count * 3_600_000_000
+    return [
+        {**e, "time_us": e.get("time_us", 0) + moved, "frames": [*e.get("frames", ())]}
+        for e in trace
+    ]
 
 
 def write(file: IO[bytes], content: dict[str, Any], events: int) -> None:
@@ -105,7 +153,7 @@ def main(source: str, *sizes: str) -> None:
     for size in sizes or ("10_000", "100_000", "1_000_000"):
         with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
             write(file, content, int(size))
-            command = [sys.executable, __file__, MEASURE, file.name]
+            command = [sys.executable, "-m", "tools.bench.snapshot_growth", MEASURE, file.name]
             print(
                 subprocess.run(command, check=True, capture_output=True, text=True).stdout, end=""
             )

@@ -10,12 +10,13 @@
 What isn't given is that of `CachingAllocator`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from course_utils.memory.allocator.rules import USED, Block, CachingAllocator, Driver, Pool
-from course_utils.memory.what_if import Program, Step
+from course_utils.memory.what_if import Program
 
 Sizes = Callable[[int], tuple[int, int]]
 FindAndSplit = Callable[[list[tuple[int, int]], int], tuple[int, int] | None]
@@ -26,13 +27,9 @@ class Impossible(Exception):
     """An answer that no allocator could act on, in words for who wrote it."""
 
 
-class Apart(Driver):
+def apart() -> Driver:
     """A driver whose n-th segment begins at n · 2^36, so that one wrong size moves no other."""
-
-    def reserve(self, size: int) -> int:
-        """The next address."""
-        self._next += 2**36
-        return self._next
+    return Driver(places=count(2**36, 2**36))
 
 
 class Assembled(CachingAllocator):
@@ -45,7 +42,7 @@ class Assembled(CachingAllocator):
         free_and_merge: FreeAndMerge | None = None,
         driver: Driver | None = None,
     ) -> None:
-        super().__init__(driver or Apart())
+        super().__init__(driver or apart())
         self.sizes, self.find_and_split = sizes, find_and_split
         self.free_and_merge = free_and_merge
         self.request = self.taken = 0
@@ -181,35 +178,34 @@ def score(program: Program, **functions: Any) -> Score:
 
     Raises: Impossible.
     """
-    pair = CachingAllocator(Apart()), Assembled(**functions)
-    live: dict[int, tuple[Block, Block]] = {}
-    same = total = 0
-    first = ""
+    requests = [step.size for step in program.steps if step.action == "alloc"]
+    real = _answers(program, CachingAllocator(apart()))
+    pairs = list(zip(real, _answers(program, Assembled(**functions)), strict=True))
+    differ = (
+        f"request {n}, {size:,} bytes: {_words(*own)}, want {_words(*want)}"
+        for n, (size, (want, own)) in enumerate(zip(requests, pairs, strict=True), 1)
+        if want != own
+    )
+    same = sum(want[1:] == own[1:] for want, own in pairs)
+    return Score(same, len(requests), next(differ, ""))
+
+
+def _answers(program: Program, allocator: CachingAllocator) -> Iterator[tuple[int, ...]]:
+    """For each request the block's address, its bytes, and those of the segments asked for."""
+    live: dict[int, Block] = {}
     for step in program.steps:
         if step.action == "alloc":
-            (block, real), (own, yours) = (_answer(one, step) for one in pair)
-            live[step.key] = (block, own)
-            same, total = same + (real == yours), total + 1
-            if not first and (real, block.address) != (yours, own.address):
-                what = f"{_words(own, yours)}, want {_words(block, real)}"
-                first = f"request {total}, {step.size:,} bytes: {what}"
+            made = len(allocator.driver.calls)
+            block = live[step.key] = allocator.malloc(step.size, step.stream, step.pool)
+            asked = (size for _, _, size in allocator.driver.calls[made:])
+            yield block.address, block.size, *asked
         elif step.action == "free":
-            for one, block in zip(pair, live.pop(step.key), strict=True):
-                one.free(block)
+            allocator.free(live.pop(step.key))
         else:
-            for one in pair:
-                one.empty_cache()
-    return Score(same, total, first)
+            allocator.empty_cache()
 
 
-def _answer(allocator: CachingAllocator, step: Step) -> tuple[Block, tuple[int, ...]]:
-    """The block; its bytes, and those of the segments that were asked for."""
-    made = len(allocator.driver.calls)
-    block = allocator.malloc(step.size, step.stream, step.pool)
-    return block, (block.size, *(size for _, _, size in allocator.driver.calls[made:]))
-
-
-def _words(block: Block, answer: tuple[int, ...]) -> str:
-    segment, place = divmod(block.address - 2**40, 2**36)
-    new = "".join(f", new with {size:,} bytes" for size in answer[1:])
-    return f"{block.size:,} bytes at byte {place:,} of segment {segment}{new}"
+def _words(address: int, n_bytes: int, *segments: int) -> str:
+    segment, place = divmod(address, 2**36)
+    new = "".join(f", new with {size:,} bytes" for size in segments)
+    return f"{n_bytes:,} bytes at byte {place:,} of segment {segment}{new}"

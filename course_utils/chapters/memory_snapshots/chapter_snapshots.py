@@ -51,13 +51,6 @@ def recorded_snapshot(name: str) -> Path | None:
     return path
 
 
-def origin(path: Path) -> str:
-    """Where a snapshot is from, in words."""
-    if path.is_relative_to(files.RECORDED):
-        return f"recorded: {path.parent.parent.name}"
-    return "made without a GPU: real tensors, addresses by the course's allocator"
-
-
 def _require_program(name: str) -> None:
     if name not in PROGRAMS:
         raise LookupError(f"no snapshot {name!r}; there are {', '.join(PROGRAMS)}")
@@ -83,10 +76,10 @@ def _of_the_program(frames: tuple[stacks.Frame, ...]) -> tuple[stacks.Frame, ...
     return frames[: last + 1]
 
 
-def make_all(folder: Path = FOLDER) -> None:
+def make_all() -> None:
     """Makes every snapshot that the course ships, and says what it wrote."""
     for name in PROGRAMS:
-        path = folder / f"{name}.pickle"
+        path = FOLDER / f"{name}.pickle"
         write(make(name), path)
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 
@@ -137,7 +130,9 @@ def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
     """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
     found = {"live: this GPU": history(taken.snapshot)} if taken else {}
     path = recorded_snapshot(name)
-    return found | ({origin(path): history(load(path))} if path else {})
+    if path:
+        found[f"recorded: {path.parent.parent.name}"] = history(load(path))
+    return found
 
 
 def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:

@@ -1,6 +1,6 @@
 """Genuine snapshots of someone else's, from their numbers in data/published/; replayed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -21,15 +21,10 @@ def published_snapshot(loss: str) -> Snapshot:
     places in the trace; of the call stacks only torch's operator is there.
     Raises: LookupError for another loss; EvidenceError where the numbers aren't there.
     """
-    events, blocks = (
-        [row for row in published(name).rows if row["loss"] == loss] for name in (TRACE, BLOCKS)
-    )
-    if not events:
-        raise LookupError(f"no snapshot of {loss!r}; there are {', '.join(losses())}")
-    segments = groupby(blocks, key=lambda row: row["segment_offset"])
+    segments = groupby(_rows(BLOCKS, loss), key=lambda row: row["segment_offset"])
     content = {
         "segments": [_segment(offset, list(rows)) for offset, rows in segments],
-        "device_traces": [[_event(place, row) for place, row in enumerate(events)]],
+        "device_traces": [[_event(place, row) for place, row in enumerate(_rows(TRACE, loss))]],
     }
     return loaded(content, f"cross-entropy, {loss}")
 
@@ -37,6 +32,13 @@ def published_snapshot(loss: str) -> Snapshot:
 def losses() -> list[str]:
     """The losses whose snapshots were published."""
     return list(dict.fromkeys(published(TRACE).column("loss")))
+
+
+def _rows(name: str, loss: str) -> list[Row]:
+    rows = [row for row in published(name).rows if row["loss"] == loss]
+    if not rows:
+        raise LookupError(f"no snapshot of {loss!r}; there are {', '.join(losses())}")
+    return rows
 
 
 def _event(place: int, row: Row) -> dict[str, Any]:
@@ -74,47 +76,35 @@ def _segment(offset: int, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-class Placed(Driver):
-    """Puts segments at the given addresses, in order, then where `Driver` would."""
-
-    def __init__(self, addresses: Iterable[int]) -> None:
-        super().__init__()
-        self._places = iter(addresses)
-
-    def reserve(self, size: int) -> int:
-        """The next given address."""
-        place = next(self._places, None)
-        return super().reserve(size) if place is None else place
-
-
 def replayed(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
     """What a published snapshot's GPU did, event by event, and what `make(driver)` does instead.
 
     Its allocator is asked what torch's was asked: `malloc(bytes, stream)`, which gives a block
     with its `address` in bytes, and `free(block)`. Segments lie where the GPU's lay, in order.
-    Each row has `event`, `n_bytes`, the `operator` that asked, `gpu` and `here`, both addresses of
-    the event (`here` None where nothing of the kind happened), and `same`: for a request whether
-    its address is the GPU's, for a segment whether the driver was asked for as many bytes.
+    A row has the published columns, `here`, the address of the event (None where nothing of the
+    kind happened), and `same`: for a request whether its address is the GPU's, `offset`, for a
+    segment whether the driver was asked for as many bytes.
     Raises: LookupError for another loss.
     """
-    rows = _plain_rows(loss)
-    driver = Placed(row["gpu"] for row in rows if row["event"] == "segment_alloc")
+    rows = [{**row, "here": None, "same": False} for row in _rows(TRACE, loss)]
+    rows = [row for row in rows if row["action"] != "free_requested"]
+    driver = Driver(places=[r["offset"] for r in rows if r["action"] == "segment_alloc"])
     allocator, blocks, calls = make(driver), {}, 0
     asked: list[Row] = []
     for row in rows:
-        if row["event"] == "segment_alloc":
+        if row["action"] == "segment_alloc":
             asked.append(row)
-        elif row["event"] == "alloc":
-            block = blocks[row["gpu"]] = allocator.malloc(row["n_bytes"], row["stream"])
+        elif row["action"] == "alloc":
+            block = blocks[row["offset"]] = allocator.malloc(row["n_bytes"], row["stream"])
             made, calls = driver.calls[calls:], len(driver.calls)
             for segment, (_, at, size) in zip(asked, made, strict=False):
                 segment |= {"here": at, "same": size == segment["n_bytes"]}
             found = len(made) == len(asked) and all(segment["same"] for segment in asked)
-            row |= {"here": block.address, "same": found and block.address == row["gpu"]}
+            row |= {"here": block.address, "same": found and block.address == row["offset"]}
             asked = []
-        elif row["event"] == "free_completed":
-            block = blocks.pop(row["gpu"])
-            row |= {"here": block.address, "same": block.address == row["gpu"]}
+        elif row["action"] == "free_completed":
+            block = blocks.pop(row["offset"])
+            row |= {"here": block.address, "same": block.address == row["offset"]}
             allocator.free(block)
     return rows
 
@@ -123,24 +113,13 @@ def replayed_rows(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
     """`replayed`, as rows of a table: bytes with commas, addresses in hexadecimal."""
     return [
         {
-            "event": row["event"],
+            "event": row["action"],
             "bytes": f"{row['n_bytes']:,}",
             "asked by": row["operator"],
-            "GPU": f"{row['gpu']:#x}",
+            "GPU": f"{row['offset']:#x}",
             "here": "–" if row["here"] is None else f"{row['here']:#x}",
         }
         for row in replayed(loss, make)
-    ]
-
-
-def _plain_rows(loss: str) -> list[Row]:
-    if loss not in losses():
-        raise LookupError(f"no snapshot of {loss!r}; there are {', '.join(losses())}")
-    return [
-        {name: row[name] for name in ("n_bytes", "operator", "stream")}
-        | {"event": row["action"], "gpu": row["offset"], "here": None, "same": False}
-        for row in published(TRACE).rows
-        if row["loss"] == loss and row["action"] != "free_requested"
     ]
 
 
@@ -149,5 +128,5 @@ def agreed(make: Callable[[Driver], Any]) -> tuple[int, int]:
 
     A request also counts as answered otherwise where another segment was asked of the driver.
     """
-    rows = [row for loss in losses() for row in replayed(loss, make) if row["event"] == "alloc"]
+    rows = [row for loss in losses() for row in replayed(loss, make) if row["action"] == "alloc"]
     return sum(row["same"] for row in rows), len(rows)

@@ -16,7 +16,6 @@ import numpy as np
 from course_utils.memory.page.findings import Finding, findings
 from course_utils.memory.snapshots.events import ACTIONS
 from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
-from course_utils.memory.snapshots.rewind import Start
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import PASSING, Frame, Stacks, native, who
@@ -184,26 +183,14 @@ def _passed(time_us: Array) -> Array:
 
 def _ranges(of: History) -> list[tuple[int, tuple[int, int]]]:
     """The stream and the pool of each range that the driver gave."""
-    trace, starts = of.trace, Owners(of.start)
+    trace, starts = of.trace, sorted(of.start.segments, key=lambda s: s.address)
+    around = np.searchsorted([s.address for s in starts], of.ranges.address, side="right") - 1
+    places = zip(of.ranges.event.tolist(), around.clip(0).tolist(), strict=True)
     return [
         (int(trace.stream[event]), trace.pools[trace.pool[event]])
-        if event >= 0 else starts.of(address)
-        for event, address in zip(of.ranges.event.tolist(), of.ranges.address.tolist(), strict=True)
+        if event >= 0 else (starts[early].stream, starts[early].pool)
+        for event, early in places
     ]  # fmt: skip
-
-
-class Owners:
-    """Whose a range is that was there before the trace."""
-
-    def __init__(self, start: Start) -> None:
-        self.segments = sorted(start.segments, key=lambda s: s.address)
-        self.addresses = np.array([s.address for s in self.segments], np.int64)
-
-    def of(self, address: int) -> tuple[int, tuple[int, int]]:
-        """Stream and pool of the segment in which an address lies."""
-        place = int(np.searchsorted(self.addresses, address, side="right")) - 1
-        segment = self.segments[max(place, 0)]
-        return segment.stream, segment.pool
 
 
 def sentence(of: History) -> str:

@@ -13,7 +13,7 @@ from course_utils.memory.page.steps import growth
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.snapshots.snapshot import Snapshot
 from course_utils.memory.snapshots.stacks import Stacks
-from course_utils.memory.views.segments_map import MemoryMap
+from course_utils.memory.views.memory_map import MemoryMap
 from course_utils.memory.views.words import size_text
 
 MiB = 2**20

@@ -1,9 +1,9 @@
 """The events of a trace: a list of dicts in the file, columns of numbers here."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,20 +119,26 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
         return np.fromiter(values, kind, n)
 
     def of_each(name: str, otherwise: Any = None) -> Iterator[Any]:
-        return map(methodcaller("get", name, otherwise), raw)
+        return map(dict.get, raw, repeat(name), repeat(otherwise))
+
+    def numbers(name: str, known: dict[Any, int], clean: Callable[[Any], Any]) -> Array:
+        if any(map(dict.__contains__, raw, repeat(name))):
+            return column(_numbered(of_each(name), known, clean), np.int32)
+        return np.zeros(n, np.int32)
 
     categories: dict[str, int] = {"": 0}
     pools: dict[tuple[int, int], int] = {(0, 0): 0}
+    has_address = all(map(dict.__contains__, raw, repeat("addr")))
     trace = Trace(
         device,
         column(map(CODE.get, map(itemgetter("action"), raw), repeat(CODE["other"])), np.uint8),
-        column(e["addr"] if "addr" in e else e["device_free"] for e in raw),
+        column(map(itemgetter("addr"), raw) if has_address else map(_address, raw)),
         column(map(itemgetter("size"), raw)),
         column(map(itemgetter("stream"), raw)),
         column(of_each("time_us", 0)),
-        column(map(stacks.intern, of_each("frames")), np.int32),
-        column(_numbered(of_each("category"), categories, text_of), np.int32),
-        column(_numbered(of_each("pool_id"), pools, pool_of), np.int32),
+        column(stacks.numbers(list(of_each("frames"))), np.int32),
+        numbers("category", categories, text_of),
+        numbers("pool_id", pools, pool_of),
         tuple(categories), tuple(pools), stacks,
     )  # fmt: skip
     if (trace.addr < 0).any() or (trace.size < 0).any():
@@ -140,6 +146,10 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
     taken = np.where(np.isin(trace.action, [CODE[name] for name in NOTHING_TAKEN]), 0, trace.size)
     can_be(int(taken.max(initial=0)))
     return trace
+
+
+def _address(event: dict[str, Any]) -> Any:
+    return event["addr"] if "addr" in event else event["device_free"]
 
 
 def _numbered(values: Iterable[Any], known: dict[Any, int], clean: Any) -> Iterator[int]:

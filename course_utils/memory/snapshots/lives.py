@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from course_utils.memory.allocator.settings import Settings
-from course_utils.memory.snapshots.addresses import Addresses
 from course_utils.memory.snapshots.events import ACTIONS, Trace
+from course_utils.memory.snapshots.pages import Pages
 from course_utils.memory.snapshots.rewind import Start, rewind
 from course_utils.memory.snapshots.sizes import block_sizes
 from course_utils.memory.snapshots.snapshot import Snapshot
@@ -181,7 +181,7 @@ def _ranges(trace: Trace, start: Start) -> tuple[Lives, Lives]:
     """Whole segments, and the pages of expandable ones, which come and go by themselves."""
     whole = [(s.address, s.total_size) for s in start.segments if not s.is_expandable]
     segments = _lives(trace, ("segment_alloc",), ("segment_free",), whole)
-    pages = _Pages()
+    pages = Pages()
     for s in start.segments:
         if s.is_expandable:
             pages.unmap(s.address, s.end, -1)  # nothing, but in a file whose segments overlap
@@ -194,40 +194,8 @@ def _ranges(trace: Trace, start: Start) -> tuple[Lives, Lives]:
         pages.unmap(address, address + size, place)
         if ACTIONS[trace.action[place]] == "segment_map":
             pages.map(address, address + size, place)
-    return segments, pages.lives(len(trace))
-
-
-class _Pages:
-    """What is mapped, in pieces: each as large as the pages that came and went together."""
-
-    def __init__(self) -> None:
-        self.mapped: dict[int, tuple[int, int]] = {}  # by where it begins: its end, its event
-        self.starts = Addresses()
-        self.gone: list[tuple[int, int, int, int]] = []
-
-    def map(self, address: int, end: int, event: int) -> None:
-        """Adds a piece, where nothing is mapped."""
-        if end > address:
-            self.mapped[address] = end, event
-            self.starts.add(address)
-
-    def unmap(self, address: int, end: int, event: int) -> None:
-        """Ends what is mapped in a range; what lies outside of it goes on."""
-        last = self.starts.up_to(end - 1)
-        while last is not None and self.mapped[last][0] > address:
-            stop, begun = self.mapped.pop(last)
-            self.starts.remove(last)
-            low, high = max(last, address), min(stop, end)
-            self.gone.append((low, high - low, begun, event))
-            self.map(last, low, begun)
-            self.map(high, stop, begun)
-            last = self.starts.up_to(low - 1) if low > address else None
-
-    def lives(self, events: int) -> Lives:
-        rest = [(at, end - at, event, events) for at, (end, event) in self.mapped.items()]
-        rows = np.array([*self.gone, *rest], np.int64).reshape(-1, 4)
-        address, size, event, death = rows[np.argsort(rows[:, 2], kind="stable")].T
-        return Lives(address, size, event + 1, death + 1, event)
+    address, size, event, death = pages.rows(len(trace))
+    return segments, Lives(address, size, event + 1, death + 1, event)
 
 
 def _joined(a: Lives, b: Lives) -> Lives:

@@ -6,45 +6,53 @@ instruction that asks for the first: what is read is equal, in less time and mem
 """
 
 import re
-from typing import Any
 
 BEGINNING = b"]\x94("  # of a list that is put together at once
-REFERENCES = re.compile(
-    rb"\]\x94(\((?:(?>(?:h.){8}|(?:j....){8}|h.|j....))*+(e(?!\())?+)", re.DOTALL
-)
-LONGEST_BEGINNING = 2000  # bytes, of a list that is to be known again
-PERHAPS_END = re.compile(rb"e[hju]")  # of a list, or in the middle of a reference
+PIECE = 2**23  # bytes that are taken apart at once
+# A list of references, if what looks like its end is the end; the e of "he" is mostly a reference.
+# It matches even where there is no end, so that nothing is looked at twice.
+PERHAPS = re.compile(rb"\]\x94(\([hj](?:[^e]++|e(?![hju\]}e])|(?<=h)e)*+e?+)")
+REFERENCES = re.compile(rb"\((?>(?:h.){8}|(?:j....){8}|h.|j....)*+e(?!\()", re.DOTALL)
 
 
 def with_lists_once(body: bytes) -> bytes:
     """The same program, with each list of references written out once.
 
     Lists are looked for by their bytes alone: text can't hold these, as they aren't UTF-8, but a
-    number can, so the result has to be checked like any program. Where a list ends is told by a
-    regular expression, byte by byte; one that was there before is known sooner, by its bytes up to
-    what may be its end, and then by all of them.
+    number can, so the result has to be checked like any program.
     """
-    numbers: dict[bytes, int] = {}  # of the lists there were, by their bytes
-    likely: dict[bytes, tuple[bytes, bytes]] = {}  # by how one begins: its bytes, what asks for it
-    parts: list[bytes] = []
-    copied, at = 0, body.find(BEGINNING)
-    while at >= 0:
-        perhaps = PERHAPS_END.search(body, at, at + LONGEST_BEGINNING)
-        beginning = body[at + 2 : perhaps.end() if perhaps else at]
-        text, again = likely.get(beginning, (b"", b""))
-        if text and body.startswith(text, at + 2):
-            parts += (body[copied:at], again)
-            stop = copied = at + 2 + len(text)
+    again: dict[bytes, bytes] = {}  # by the bytes of a list that was there: what asks for it
+    parts, at = [], 0
+    while at < len(body):
+        stop = body.find(BEGINNING, at + PIECE)
+        stop = stop if stop >= 0 else len(body)
+        parts.append(_shortened(body[at:stop], again))
+        at = stop
+    return b"".join(parts)
+
+
+def _shortened(body: bytes, again: dict[bytes, bytes]) -> bytes:
+    """A part of a program; the lists that are new in it join `again`."""
+    pieces = PERHAPS.split(body)  # what perhaps is a list at each odd place
+    for place in range(1, len(pieces), 2):
+        short = again.get(pieces[place])
+        if short:
+            pieces[place] = short
         else:
-            found: Any = REFERENCES.match(body, at)
-            stop = found.end()  # within references no list begins
-            if found[2]:
-                count = len(numbers)
-                number = numbers.setdefault(found[1], count)
-                again = b"J" + number.to_bytes(4, "little") + b"Q\x94"
-                likely[beginning] = found[1], again
-                is_new = number == count
-                parts += (body[copied:stop], b"Q") if is_new else (body[copied:at], again)
-                copied = stop
-        at = body.find(BEGINNING, stop)
-    return b"".join([*parts, body[copied:]])
+            pieces[place : place + 2] = _looked_at(pieces[place], pieces[place + 1], again)
+    return b"".join(pieces)
+
+
+def _looked_at(perhaps: bytes, after: bytes, again: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """What stands for something not seen yet, and what is left after it: the list may end sooner or
+    later, as a byte of a reference can look like the end, and the end like something else.
+    """
+    text = perhaps + after
+    found = REFERENCES.match(text)
+    if not found:
+        return BEGINNING[:-1] + perhaps, after
+    whole, after = found[0], text[found.end() :]
+    if whole in again:
+        return again[whole], after
+    again[whole] = b"J" + len(again).to_bytes(4, "little") + b"Q\x94"
+    return BEGINNING[:-1] + whole + b"Q", after

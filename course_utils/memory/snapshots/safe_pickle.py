@@ -8,7 +8,8 @@ consists of nothing else reaches `pickle`. Both take time and memory in proporti
 
 The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
 is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
-trace, with its list of frames, is one, so that one match runs over thousands of them.
+trace, with its list of frames, is one, so that one match runs over thousands of them, most of them
+by patterns of their own (`learned_shapes`).
 
 What repeats a list of references to the same few frames is read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
@@ -19,8 +20,11 @@ import io
 import pickle
 import pickletools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from course_utils.memory.snapshots.learned_shapes import learned
 from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
@@ -59,18 +63,19 @@ def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
     return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
 
 
-_NUMBER = _either(rb"J....", rb"\x8a(?>\x06......|\x07.......)", rb"M..")
-_PAIR = rb"K.K.\x86\x94"
-_USUAL = rb"h." + _either(
-    _either(rb"h.", rb"J....(?:Q\x94)?+", _NUMBER, _PAIR, rb"K.", rb"[N\x88\x89]") + b"(?=[hu])",
-    rb"\]\x94(?=u|h.[^a])",
-)  # fmt: skip
 _LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
-_DICT = _container(rb"\}", _either(_USUAL, _KEY + _either(_LEAF, _LIST)), b"s", b"u")
+_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
 _FLAT = _either(_LEAF, _LIST, _DICT)
 
+
+def _pushes(shapes: list[bytes]) -> re.Pattern[bytes]:
+    """Flat forms one after the other, tried after dicts of these shapes."""
+    return re.compile(b"(?:" + b"|".join([*shapes, _FLAT]) + b")*+", re.DOTALL)
+
+
+DICT = re.compile(_DICT, re.DOTALL)
 SINGLE = re.compile(_FLAT, re.DOTALL)
-PUSHES = re.compile(b"(?:" + _FLAT + b")*+", re.DOTALL)
+PUSHES = _pushes([])
 PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
 LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
 TOKEN = re.compile(
@@ -121,14 +126,22 @@ def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
         )
     body = _checked(_without_frames(data))
     program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
-    was_on = gc.isenabled()
-    gc.disable()  # millions of new containers would be walked again and again
     try:
-        return _Refusing(io.BytesIO(program)).load()
+        with without_collector():
+            return _Refusing(io.BytesIO(program)).load()
     except SnapshotError:
         raise
     except Exception as problem:  # a broken program fails in many ways, and each means the same
         raise SnapshotError(f"it is damaged ({type(problem).__name__}: {problem}).") from None
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Python's garbage collector stays off: it would walk millions of new dicts again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if was_on:
             gc.enable()
@@ -142,17 +155,17 @@ def _without_frames(data: bytes) -> bytes:
         )
     if data[1] not in (4, 5):
         raise SnapshotError(f"it is a pickle of protocol {data[1]}, and torch writes 4 or 5.")
-    parts, at = [], 2
+    parts, at, view = [], 2, memoryview(data)
     while at < len(data):
         if data[at] == 0x95:
             end = at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")
-            parts.append(data[at + 9 : end])
+            parts.append(view[at + 9 : end])
         elif text := LONG_TEXT.match(data, at):
             end = text.end() + int.from_bytes(text[1] or text[2], "little")
-            parts.append(data[at:end])
+            parts.append(view[at:end])
         else:
             end = len(data)
-            parts.append(data[at:])
+            parts.append(view[at:])
         if end > len(data):
             raise SnapshotError("it is cut off: a part claims more bytes than there are.")
         at = end
@@ -179,11 +192,13 @@ def _check(body: bytes) -> None:
     opened = body.count(b"]") + body.count(b"}")
     if opened > len(body) // 6 + LOOSE:
         raise SnapshotError(f"its {len(body):,} bytes open {opened:,} containers: a memory bomb.")
+    shapes = learned(body, DICT)
+    pushes = _pushes(shapes) if shapes else PUSHES
     brackets, heights, loose, at, end = [b""], [0], 0, 0, len(body)
     while at < end - 1:
         inside_dict = brackets[-1] == b"u"
         if not inside_dict:
-            at = PUSHES.match(body, at).end()  # type: ignore[union-attr]
+            at = pushes.match(body, at).end()  # type: ignore[union-attr]
         elif heights[-1] % 2 == 0:
             at = PAIRS.match(body, at).end()  # type: ignore[union-attr]
         elif single := SINGLE.match(body, at):

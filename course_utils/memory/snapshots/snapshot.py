@@ -125,7 +125,8 @@ def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_B
 def loads(data: bytes, name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
     """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
     try:
-        return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
+        with safe_pickle.without_collector():
+            return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
     except SnapshotError as problem:
         raise SnapshotError(f"{name} is refused: {problem}") from None
 

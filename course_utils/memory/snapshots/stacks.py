@@ -1,6 +1,7 @@
 """Call stacks of a snapshot, each kept once and known by a number."""
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
@@ -78,6 +79,13 @@ class Stacks:
             self._seen_frame_lists[same] = number
         self._seen_lists[id(frames)] = number
         return number
+
+    def numbers(self, stacks: Sequence[Any]) -> Iterator[int]:
+        """The number of each of these stacks; a list that is there many times is read once."""
+        each = list(map(id, stacks))
+        for frames in dict(zip(each, stacks, strict=True)).values():
+            self.intern(frames)
+        return map(self._seen_lists.__getitem__, each)
 
     def forget_sources(self) -> None:
         """Lets go of the file's own objects once everything is read."""

@@ -50,10 +50,6 @@ def test_the_kept_predictions_are_what_is_predicted_now():
         where = {name: getattr(step, name) for name in ("model", "batch", "precision")}
         kept = predicted(**where, accumulate=step.accumulate, checkpointing=False)
         assert kept == [predict_row(step, (9, 0))]
-    with pytest.raises(LookupError, match="no column 'size'"):
-        predicted(size=1)
-    with pytest.raises(LookupError, match="nothing was predicted"):
-        predicted(batch=10**6)
 
 
 def test_with_the_adam_of_its_day_berts_peak_moves_into_the_optimizer_at_batch_1():

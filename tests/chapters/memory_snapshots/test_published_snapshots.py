@@ -55,8 +55,8 @@ def test_the_librarys_allocator_is_at_the_gpus_addresses_and_a_broken_one_isnt()
     same, asked = agreed(NoCoalescing)
     assert same < asked == 25 and agreed(NoLargeBuffer) == (25, 25)
     rows = replayed("Liger's", CachingAllocator)
-    assert all(row["same"] and row["gpu"] == row["here"] for row in rows)
-    assert sum(row["event"] == "segment_alloc" for row in rows) == 2
+    assert all(row["same"] and row["offset"] == row["here"] for row in rows)
+    assert sum(row["action"] == "segment_alloc" for row in rows) == 2
 
 
 def test_a_segment_of_another_size_spoils_the_request_that_asked_for_it():
@@ -65,8 +65,8 @@ def test_a_segment_of_another_size_spoils_the_request_that_asked_for_it():
             return 2 * super().segment_size(size)
 
     first, second, *_ = replayed("F.cross_entropy", Doubles)
-    assert (first["event"], first["same"]) == ("segment_alloc", False)
-    assert (second["gpu"], second["same"]) == (second["here"], False)
+    assert (first["action"], first["same"]) == ("segment_alloc", False)
+    assert (second["offset"], second["same"]) == (second["here"], False)
 
 
 def test_a_request_that_needs_no_segment_where_the_gpu_did_is_not_the_same():
@@ -78,7 +78,7 @@ def test_a_request_that_needs_no_segment_where_the_gpu_did_is_not_the_same():
             return True
 
     rows = replayed("F.cross_entropy", Hoards)
-    assert [row["here"] for row in rows if row["event"] == "segment_alloc"].count(None) == 3
+    assert [row["here"] for row in rows if row["action"] == "segment_alloc"].count(None) == 3
     shown = replayed_rows("F.cross_entropy", Hoards)
     assert shown[0]["GPU"] == "0x68000000" and shown[0]["bytes"] == "262,144,000"
     assert [row["here"] for row in shown].count("–") == 3

@@ -13,8 +13,9 @@ from course_utils.memory.recorded import is_repeated, recorded_trace
 from course_utils.memory.snapshots import lives
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import SnapshotError, loads
+from course_utils.memory.views.memory_map import MemoryMap
 from course_utils.memory.views.peak_icicle import PeakIcicle
-from course_utils.memory.views.segments_map import MemoryMap, SegmentsMap
+from course_utils.memory.views.segments_map import SegmentsMap
 from course_utils.memory.views.timeline import MemoryTimeline
 from course_utils.memory.what_if import program_of, run
 from tests.support.replay import replay

@@ -322,3 +322,30 @@ def test_lists_that_repeat_are_the_same_wherever_they_end(seed):
         *([list(draw.choice(pool)) for _ in range(draw.randint(1, 3))] for _ in range(500)),
     ]
     assert safe_pickle.read(pickle.dumps(made)) == made
+
+
+@pytest.mark.parametrize("payload", [b"\x65\x68\x01\x00", b"\x01\x65\x6a\x02", b"\x01\x02\x65\x75"])
+def test_a_reference_that_looks_like_the_end_of_its_list_is_none(payload):
+    """Each list of 20 has in it, at another place, a reference with e and h, j or u."""
+    references = [b"j" + bytes([n, 1, 0, 0]) for n in range(20)]
+    lists = [b"".join([*references[:n], b"j", payload, *references[n:]]) for n in range(15)]
+    body = b"".join(b"]\x94(" + references + b"eh\x01" for references in lists * 50)
+    shorter = with_lists_once(body)
+    assert shorter.count(b"]\x94(") == len(lists) and len(shorter) < len(body) / 5
+
+
+def test_a_list_is_known_again_across_the_pieces_in_which_a_file_is_taken(monkeypatch):
+    made = events_with_lists_of_their_own(500)
+    whole = with_lists_once(pickle.dumps(made))
+    monkeypatch.setattr("course_utils.memory.snapshots.repeated_lists.PIECE", 1000)
+    assert with_lists_once(pickle.dumps(made)) == whole
+    assert safe_pickle.read(pickle.dumps(made)) == made
+
+
+@pytest.mark.parametrize("after", [0, 300, 2.5, "text", "long " * 99, None, {}, [], (), {"a": 1}])
+def test_a_list_that_repeats_may_stand_before_anything(after):
+    words = [f"word {n}" for n in range(300)]
+    made = [words, *([words[n % 7 : 50], after] for n in range(90)), *([words[:9], after] * 9)]
+    made += [{"frames": words[n % 7 : 50], "after": after} for n in range(90)]
+    found = safe_pickle.read(pickle.dumps([made, words[1:50], after, words[1:50]]))
+    assert found == [made, words[1:50], after, words[1:50]]

@@ -1,11 +1,12 @@
 """Snapshots of every age are read as typed objects."""
 
+import gc
 import pickle
 
 import pytest
 
 from course_utils.memory.snapshots.rewind import rewind
-from course_utils.memory.snapshots.snapshot import SnapshotError, load
+from course_utils.memory.snapshots.snapshot import SnapshotError, load, loads
 from tests.support.snapshots import MIB, changed, real, some_work
 from tests.support.toy_allocator import ToyAllocator
 
@@ -145,3 +146,15 @@ def test_a_pickle_that_is_no_snapshot_is_refused_in_a_sentence(what, tmp_path):
         changed(some_work(), file, WRONG[what])
     with pytest.raises(SnapshotError, match=r"^wrong.pickle is refused: .*\.$"):
         load(file)
+
+
+def test_the_garbage_collector_rests_while_a_file_is_read_and_works_again_after():
+    data, seen, threshold = pickle.dumps(some_work().snapshot()), [], gc.get_threshold()
+    gc.callbacks.append(lambda phase, info: seen.append(phase))
+    gc.set_threshold(10)
+    try:
+        loads(data, "toy")
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*threshold)
+    assert gc.isenabled() and len(seen) < 10  # over a hundred where it doesn't rest

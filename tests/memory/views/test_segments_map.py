@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from course_utils.memory.views.segments_map import MemoryMap, SegmentsMap
+from course_utils.memory.views.memory_map import MemoryMap
+from course_utils.memory.views.segments_map import SegmentsMap
 from tests.support.memory_views import asked, state_of
 
 pytestmark = pytest.mark.without_torch

@@ -13,7 +13,7 @@ from course_utils.core import files
 from course_utils.memory.page.page import snapshot_page
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.views.bands import groups
-from course_utils.memory.views.segments_map import MemoryMap
+from course_utils.memory.views.memory_map import MemoryMap
 from course_utils.memory.views.words import size_text
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 from tests.support import snapshot_pages as made
