@@ -45,7 +45,7 @@ COLLECTIVES = {
     ),
     "a group that one begins late": (
         "if rank == 1:\n    time.sleep(SLOW)\ndist.init_process_group('gloo')\ndist.barrier()",
-        "2 --no-init",
+        "2",
     ),
     "a group made anew": (
         "dist.destroy_process_group()\nif rank == 1:\n    time.sleep(SLOW)\n"

@@ -12,11 +12,13 @@ HELLO += "    def _repr_html_(self):\n        return f'<b>{rank}</b>'\n"
 
 
 def shown(kernel, code):  # noqa: F811
-    """A cell's outputs in order: text, or what is displayed by media type."""
+    """What the page keeps of a cell, in order: text, or what is displayed by media type."""
     found = []
     for kind, content in kernel.heard(code):
         assert kind != "error", content
-        if kind == "stream":
+        if kind == "clear_output":
+            found.clear()
+        elif kind == "stream":
             found.append(content["text"])
         elif kind in ("display_data", "update_display_data"):
             found.append(content["data"])
