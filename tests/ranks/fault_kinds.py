@@ -73,7 +73,7 @@ def stopped_and_continued(draw: random.Random) -> Fault:
 def raised(draw: random.Random) -> Fault:
     """An error in code that torch calls, or that calls torch."""
     who = draw.randrange(RANKS)
-    now = f"rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.5):.2f}"
+    now = f"rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.3):.2f}"
     fail = f"_fail() if {now} else None"
     before = "begun = time.monotonic()\ndef _fail():\n    raise LookupError('lost')\n"
     where = draw.choice(["step", "hook", "forward", "comm"])
