@@ -4,7 +4,7 @@ from typing import Any
 
 STILL_SECONDS = 30.0  # a cell without a limit of its own is stopped after so long without a sign
 BUSY_SHARE = 0.05  # of a processor; answering where it is costs an idle rank under 0.01
-SIGNS = ("mark", "calls")  # a sample's place in the code, and what it has called of its groups
+SIGNS = ("mark", "begun")  # a sample's place in the code, and what it has called of its groups
 
 
 class Pulse:

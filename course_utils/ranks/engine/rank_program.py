@@ -200,7 +200,7 @@ class Rank:
             found = place.describe([]) | {"mark": "", "wait": None, "needs": [], "acting": []}
         found["cpu"] = time.process_time() - time.thread_time()  # to look costs some itself
         found["used"] = found["cpu"] + processes.seconds_of_children()
-        found["calls"] = self.counter.calls()
+        found["begun"] = self.counter.begun()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 
     def _print(self, stream: str, text: str) -> None:

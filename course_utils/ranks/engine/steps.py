@@ -37,7 +37,7 @@ class Counter:
         return live is None or seen != self._seen
 
     @staticmethod
-    def calls() -> int:
+    def begun() -> int:
         """How many collectives and messages this rank has begun, in all of its groups."""
         return sum(torch_inside.calls_of(group) or 0 for _, _, group in torch_inside.groups() or ())
 
