@@ -62,7 +62,7 @@ def options(calls: Records) -> Difference | None:
         for what in ("operator", "root"):
             if len({call[what] for call in made.values()}) > 1:
                 return f"{what}s", {rank: _asked(call) for rank, call in made.items()}
-        if wrong := _splits(made):
+        if made and (wrong := _splits(made)):
             return "splits", wrong
     return None
 

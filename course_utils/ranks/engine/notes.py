@@ -33,6 +33,7 @@ class Ledger:
     def __init__(self, group: Any) -> None:
         self.group = weakref.ref(group)
         self.name = name_of(group)
+        self.ranks = members(group)  # torch forgets them with the group
         _born[self.name] += 1
         self.age = _born[self.name]  # of those that had this name
         self.made = self.told = 0
@@ -151,7 +152,7 @@ def told(kept_by: Ledger, last: int = KEPT) -> list[Note]:
 
     `operator` is "" for SUM, `root` a rank, 0 where there is none, `splits` [received, sent].
     """
-    ranks = members(kept_by.group())
+    ranks = kept_by.ranks
     group = {"group": kept_by.name, "age": kept_by.age, "ranks": ranks, "made": kept_by.made}
     return [
         {**group, "number": number, "name": name, **_options(options, ranks)}
