@@ -89,7 +89,8 @@ GROUPS = {
         "if rank:\n    init_device_mesh('cpu', (2, 2))", "4", STUCK,
     ),
     "a group that one never begins": (
-        "if rank:\n    dist.init_process_group('gloo')", "3", STUCK,
+        "dist.destroy_process_group()\nif rank:\n    dist.init_process_group('gloo')",
+        "3", STUCK,
     ),
     "a circle of three groups": (
         "pairs = [dist.new_group(p) for p in ([0, 1], [1, 2], [0, 2])]\n"
