@@ -58,7 +58,8 @@ def start(
     """Makes sure that `n` ranks are there: those that are, where they still run, or new ones.
 
     `limit_seconds` is how long cells and functions may run from now on. Without it they are stopped
-    when nothing has moved for 30 s: no output, no processor time, no collective, no other line.
+    when nothing moves (no output, no processor time, no collective, no other line): for 30 s where
+    all ranks wait for each other, for 10 minutes where one sleeps or waits for something else.
     `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
     Raises: RanksError where the ranks can't be started, ValueError for a number below 1.
     """

@@ -131,7 +131,7 @@ def test_a_traceback_names_the_cell_of_each_line_and_folds_libraries():
     assert said.splitlines()[:6] == [
         "✗ ranks 0 and 1, In [3], line 5: ZeroDivisionError: division by zero",
         "    5 | return 1 / x",
-        "    In [4], line 2: outer(x)",
+        "    line 2: outer(x)",
         "    In [3], line 2, in outer: return torch.utils._pytree.tree_map(inner, [x])",
         "    … 2 frames in torch",
         "    In [3], line 5, in inner: return 1 / x",

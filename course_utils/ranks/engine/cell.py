@@ -118,22 +118,26 @@ def unpack(content: bytes) -> Any:
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
 
 
-def attempt(work: Callable[[], Any]) -> tuple[Any, Failure]:
-    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop"."""
+def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure]:
+    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop".
+
+    `filename` is that of the cell that runs, "" where none does.
+    """
     try:
         return work(), {}
     except KeyboardInterrupt as error:
-        return None, _failure("stop", error)
+        return None, _failure("stop", error, filename)
     except BaseException as error:
-        return None, _failure("group" if _is_the_groups(error) else "python", error)
+        kind = "group" if _is_the_groups(error) else "python"
+        return None, _failure(kind, error, filename)
 
 
-def _failure(kind: str, error: BaseException) -> Failure:
+def _failure(kind: str, error: BaseException, filename: str) -> Failure:
     where = place.of_traceback(error.__traceback__)
     if isinstance(error, SyntaxError) and where["line"] is None:
         where |= {"line": error.lineno, "text": (error.text or "").strip()}
     what = {"kind": kind, "name": type(error).__name__, "message": _message(error)}
-    return {**what, "trace": chain.lines(error), **where}
+    return {**what, "trace": chain.lines(error, filename), **where}
 
 
 def locate(failure: Failure, filename: str) -> None:
