@@ -42,6 +42,7 @@ class _Session:
     done: list[str]  # the cells that these ranks have run, and below what was pushed to them
     given: set[str]
     before: int | None = None  # how many ranks there were, where these replaced others
+    ran = lost = 0  # the last cell that ranks were given, and that of the ranks before these
 
 
 _session = _Session()
@@ -84,7 +85,7 @@ def start(
         _session.crew = None
     wanted = device or _session.device
     _session.crew = Crew(starter, n or known, wanted)
-    _session.device, _session.before = wanted, before
+    _session.device, _session.before, _session.lost = wanted, before, _session.ran
     _session.n, _session.done, _session.given = len(_session.crew.lines), [], set()
 
 
@@ -173,11 +174,11 @@ def run_cell(
     RanksInterrupted; RanksError where the ranks can't be started.
     """
     _session.cells += 1
-    filename = f"<ranks cell {_session.cells}>"
+    filename = place.file_of(_session.cells)
     place.remember(filename, source, called)
     shown, source = source, notebook.readable(source, filename)
     start(n, device)
-    crew = _session.crew
+    crew, _session.ran = _session.crew, _session.cells
     assert crew is not None
     unknown = set(only or []) - set(crew.lines)
     if unknown:
@@ -192,9 +193,8 @@ def run_cell(
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
-        raise RankError(
-            f"{error}{notebook.advice(str(error), len(crew.lines), _session.before)}"
-        ) from None
+        n, before, lost = len(crew.lines), _session.before, _session.lost
+        raise RankError(f"{error}{notebook.advice(str(error), n, before, lost)}") from None
     _session.before = None
     if save:
         size, on_cpu = len(crew.lines), _session.device == "cpu"

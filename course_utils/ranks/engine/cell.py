@@ -53,7 +53,16 @@ def _run(code: types.CodeType, names: Namespace) -> Any:
         return found
     global _loop
     _loop = _loop or asyncio.new_event_loop()  # one for all cells: what they hold is bound to it
-    return _loop.run_until_complete(found)
+    task = _loop.create_task(found)
+    try:
+        return _loop.run_until_complete(task)
+    except KeyboardInterrupt as error:  # the cell mustn't go on when another one awaits
+        task.cancel()
+        try:
+            _loop.run_until_complete(task)
+        except asyncio.CancelledError as end:
+            raise error.with_traceback(end.__traceback__) from None  # which knows the line
+        raise
 
 
 def call(payload: bytes, names: Namespace) -> bytes:
