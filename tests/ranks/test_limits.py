@@ -48,6 +48,9 @@ STILL = {
     "near.recv(1)\ndist.barrier()",
     "one waits for a program": "import subprocess\n"
     "if rank == 0: subprocess.run(['sleep', '3.5'])\ndist.barrier()",
+    "a thread sends later": "import threading\nx = torch.ones(1)\n"
+    "if rank: threading.Timer(3.5, dist.send, [x, 0]).start()\n"
+    "else: dist.recv(x, 1)\ndist.barrier()",
     "a wait gives up of itself": "from datetime import timedelta\n"
     "try: dist.distributed_c10d._get_default_store().wait(['no'], timedelta(seconds=3.5))\n"
     "except RuntimeError: pass",
