@@ -67,6 +67,7 @@ def test_who_waits_for_something_but_the_ranks_goes_on(name, monkeypatch):
 def test_ranks_that_all_wait_are_stopped_early(monkeypatch):
     ranks.run_cell("mine = rank", 2)
     monkeypatch.setattr(turn, "STILL_SECONDS", 1.5)
+    monkeypatch.setattr(turn, "ALONE_SECONDS", 20)
     with pytest.raises(ranks.RankError, match="nothing moved on any rank for 1\\.5 s"):
         ranks.run_cell(
             "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
@@ -87,6 +88,14 @@ def test_a_long_cell_says_where_it_is_more_than_once(monkeypatch, capsys):
     ranks.run_cell("import time\ntime.sleep(5)")
     said = capsys.readouterr().out
     assert [f"running for {s} s" in said for s in (1, 2, 4, 8)] == [True, True, True, False]
+
+
+def test_a_long_cell_that_awaits_says_where_it_is(monkeypatch, capsys):
+    ranks.start(1)
+    monkeypatch.setattr(turn, "TELL_SECONDS", 1)
+    monkeypatch.delenv(turn.UNATTENDED, raising=False)
+    ranks.run_cell("import asyncio\nasync def f():\n    await asyncio.sleep(2.5)\nawait f()")
+    assert "rank 0: working at line 3: await asyncio.sleep(2.5)" in capsys.readouterr().out
 
 
 def test_torchs_own_clock_does_not_end_a_cell_before_the_notebook_does(capsys):
