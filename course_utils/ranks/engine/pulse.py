@@ -2,7 +2,10 @@
 
 from typing import Any
 
-STILL_SECONDS = 30.0  # a cell without a limit of its own is stopped after so long without a sign
+# A cell without a limit of its own is stopped after so long without a sign: where all ranks wait
+# for others, and where one does something of its own (it sleeps, or a server takes its time).
+STILL_SECONDS = 30.0
+ALONE_SECONDS = 600.0
 BUSY_SHARE = 0.05  # of a processor; answering where it is costs an idle rank under 0.01
 SIGNS = ("mark", "begun")  # a sample's place in the code, and what it has called of its groups
 

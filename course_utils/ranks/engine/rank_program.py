@@ -108,10 +108,11 @@ class Rank:
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.output.begin()
         result, failure, before = None, dict[str, Any](), spawned.begun()
-        self.finished = 0
+        self.finished, filename = 0, order.get("filename", "")
         try:
             self.busy = True
-            result, failure = cell.attempt(lambda: self._work(order)(order, payload))
+            do = self._work
+            result, failure = cell.attempt(lambda: do(order)(order, payload), filename)
             self.busy = False
         except KeyboardInterrupt:  # it came when the work was done
             self.busy = False
@@ -120,7 +121,7 @@ class Rank:
         if failure:
             spawned.end(spawned.begun() - before)
         self.output.end()
-        cell.locate(failure, order.get("filename", ""))
+        cell.locate(failure, filename)
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
         done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}

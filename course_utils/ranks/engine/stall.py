@@ -7,7 +7,7 @@ rank may still act, and nothing that is waited for could come of itself. All els
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_utils.ranks.engine.supply import Supply
+from course_utils.ranks.engine.supply import Supply, gives_up
 
 # How long all unfinished ranks must have waited together, by what the patient ones wait for.
 PATIENCE_SECONDS = {"call": 3.0, "device": 6.0, "set-up": 3.0}
@@ -57,11 +57,25 @@ class Watch:
         found = [word for rank in sorted(unfinished) if (word := self._active(rank))]
         if found or not self._long_enough(unfinished, failed):
             return found or ["they have waited for a moment only"]
-        for rank, state in sorted({**self.places, **self.ended}.items()):
-            acting = (state or {}).get("acting", [])
-            found += [f"a thread of rank {rank} may act: {name}" for name in acting]
         waiting = {rank: self.places[rank] for rank in unfinished}
-        return found or Supply(waiting, self.ended, self.limit).hopes()
+        return self._threads() or Supply(waiting, self.ended, self.limit).hopes()
+
+    def rests(self, unfinished: set[int]) -> bool:
+        """Whether all who haven't finished wait for others, and nobody does anything of its own.
+
+        Who sleeps, reads a socket or waits for a program does, as does a wait that soon gives up.
+        """
+        if any(self._active(rank) for rank in unfinished) or self._threads():
+            return False
+        needs = [need for rank in unfinished for need in self.places[rank]["needs"]]
+        return not any(gives_up(need, self.limit) for need in needs)
+
+    def _threads(self) -> list[str]:
+        return [
+            f"a thread of rank {rank} may act: {name}"
+            for rank, state in sorted({**self.places, **self.ended}.items())
+            for name in (state or {}).get("acting", [])
+        ]
 
     def _active(self, rank: int) -> str:
         place = self.places.get(rank, {})

@@ -16,6 +16,11 @@ State = dict[str, Any]
 Need = dict[str, Any]
 
 
+def gives_up(need: Need, limit: float) -> bool:
+    """Whether a wait ends of itself soon, and within the seconds that the cell has."""
+    return 0 < need.get("seconds", 0) <= min(limit, PATIENT_SECONDS)
+
+
 @dataclass
 class Supply:
     """Judges needs of ranks none of which can act."""
@@ -45,9 +50,8 @@ class Supply:
         return [*found]
 
     def _hope(self, need: Need, me: int) -> str:
-        seconds = need.get("seconds", 0)
-        if 0 < seconds <= min(self.limit, PATIENT_SECONDS):
-            return f"gives up of itself after {seconds:g} s"
+        if gives_up(need, self.limit):
+            return f"gives up of itself after {need['seconds']:g} s"
         if set(need.get("ranks", [])) - set(self.states):
             return "waits for ranks that aren't of this notebook"
         return str(getattr(self, f"_{need['kind'].replace('-', '_')}")(need, me))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from course_utils.ranks.engine import printer, report, steps, wire
 from course_utils.ranks.engine.live import UNATTENDED
-from course_utils.ranks.engine.pulse import STILL_SECONDS, Pulse
+from course_utils.ranks.engine.pulse import ALONE_SECONDS, STILL_SECONDS, Pulse
 from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
 from course_utils.ranks.engine.stall import Watch
 
@@ -180,8 +180,8 @@ class Turn:
     def _over(self, now: float) -> str:
         """Why the cell must stop, in words: its limit, or without one that nothing moves."""
         if self.limit is None:
-            still = self.pulse.still(now) > STILL_SECONDS
-            return STILL.format(STILL_SECONDS) if still else ""
+            may = STILL_SECONDS if self.watch.rests(self.unfinished) else ALONE_SECONDS
+            return STILL.format(may) if self.pulse.still(now) > may else ""
         said = f"Stopped after its limit of {self.limit:g} s (--timeout sets it)."
         return said if now - self.started > self.limit else ""
 

@@ -1,6 +1,7 @@
 """Stand-ins that the engine's tests share."""
 
 import json
+import pickle
 
 import pytest
 
@@ -14,6 +15,7 @@ def recorders(monkeypatch):
 
     held = {name: [] for name in flight.RECORDERS}
     for name, entries in held.items():
-        told = lambda entries=entries: json.dumps({"entries": entries}).encode()  # noqa: E731
+        form = json if name.endswith("_json") else pickle
+        told = lambda entries=entries, form=form, **_: form.dumps({"entries": entries})  # noqa: E731
         monkeypatch.setattr(c10d, name, told, raising=False)
     return held

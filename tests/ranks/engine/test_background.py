@@ -66,7 +66,7 @@ def test_an_interrupt_reaches_it_while_one_waits(kernel):  # noqa: F811
 
 def test_new_ranks_and_a_killed_kernel_end_it(kernel):  # noqa: F811
     kernel.cell(LONG, "2 --bg")
-    assert kernel.run("ranks.restart()").error == ""
+    assert kernel.run("ranks.restart()\nranks.wait()").error == ""
     assert works(kernel)
     other = Kernel()
     other.cell(LONG, "2 --bg")
