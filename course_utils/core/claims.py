@@ -120,15 +120,17 @@ def _say(mark: str, row: evidence.Row, holds: bool, shown: str, margin: float | 
 
 @contextmanager
 def refuses(id: str, sentence: str, *errors: type[Exception]) -> Iterator[None]:
-    """The claim that the block ends in one of these errors, which is printed and goes no further.
+    """The claim that the block ends in one of these errors, whose message's first line is printed.
 
-    Another error goes on as it is; a block that ends well is a ClaimError.
+    The error goes no further. Another one goes on as it is; a block that ends well is a
+    ClaimError.
     """
     _require_id(id)
     try:
         yield
     except errors as error:
-        claim(id, sentence, True, got=f"{type(error).__name__}: {error}")
+        said = str(error).partition("\n")[0]
+        claim(id, sentence, True, got=f"{type(error).__name__}: {said}")
     else:
         claim(id, sentence, False, got="no error")
 

@@ -210,3 +210,9 @@ def test_the_journal_keeps_the_mark_and_the_margin(own_data, fake_machine, tmp_p
     tested, following = map(json.loads, (tmp_path / "journal").read_text().splitlines())
     assert (tested["mark"], tested["margin"]) == ("✓", 4)
     assert (following["mark"], following["margin"]) == ("∴", None)
+
+
+def test_of_an_error_of_many_lines_the_first_is_printed(capsys):
+    with refuses("ranks-fail", "a rank fails", RuntimeError):
+        raise RuntimeError("rank 1 failed\n  3 | its line")
+    assert capsys.readouterr().out.splitlines() == ["✓ a rank fails (RuntimeError: rank 1 failed)"]
