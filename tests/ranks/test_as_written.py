@@ -147,7 +147,12 @@ def test_a_traceback_names_the_cell_of_each_line_and_folds_libraries():
 
 def test_a_traceback_has_its_causes_and_stays_short():
     said = failing("try:\n    {}['a']\nexcept KeyError as e:\n    raise RuntimeError('no') from e")
-    assert "line 4: RuntimeError: no" in said and "caused by KeyError: 'a'" in said
+    assert said.splitlines()[:4] == [
+        "✗ ranks 0 and 1, line 4: RuntimeError: no",
+        "    4 | raise RuntimeError('no') from e",
+        "  caused by KeyError: 'a'",
+        "    line 2: {}['a']",
+    ]
     assert "while handling KeyError" in failing("try:\n    {}['a']\nexcept KeyError:\n    1 / 0")
     deep = failing("def down(n):\n    return up(n)\n\ndef up(n):\n    return down(n)\n\ndown(1)")
     assert "RecursionError" in deep and "more lines" in deep and deep.count("\n") < 20

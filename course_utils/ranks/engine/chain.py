@@ -15,9 +15,10 @@ Step = tuple[str, str]  # a library's name, or "" and the line that is told
 
 
 def lines(error: BaseException, own: str = "") -> list[str]:
-    """The frames of an error that are a reader's, and those of what caused it; [] where it is one.
+    """The frames of an error that are a reader's, and those of what caused it.
 
-    A library's frames in a row are one line. Lines of `own`, the file of the cell that runs, are
+    Where the error itself has one such frame, the message has told it already. A library's frames
+    in a row are one line. Lines of `own`, the file of the cell that runs, are
     told without its name: it changes when a cell is inserted above.
     """
     told: list[str] = []
@@ -25,9 +26,9 @@ def lines(error: BaseException, own: str = "") -> list[str]:
         if link:
             message = (str(one) or " ").splitlines()[0]
             told.append(f"  {link} {type(one).__name__}: {message}")
-        told += _frames(one.__traceback__, own)
-    if sum(not text.startswith(FOLDED) for text in told) < 2:
-        return []
+        frames = [*_frames(one.__traceback__, own)]
+        if link or sum(not text.startswith(FOLDED) for text in frames) > 1:
+            told += frames
     if len(told) > MOST:
         left_out = len(told) - MOST + 1
         told[MOST // 2 : MOST // 2 + left_out] = [f"{FOLDED}{left_out} more lines"]
