@@ -4,15 +4,10 @@ A recorder is there where torch was built with it: one without CUDA has none for
 give the same entries from both: an entry counts once.
 """
 
-import json
-import pickle
 from typing import Any
 
-# Names in torch._C._distributed_c10d, and how each is asked: pickled, it takes a third less time.
-RECORDERS: dict[str, tuple[Any, dict[str, bool]]] = {
-    "_dump_fr_trace": (pickle.loads, {"includeStackTraces": False}),
-    "_dump_nccl_trace_json": (json.loads, {}),
-}
+from course_utils.ranks.engine import torch_inside
+
 Record = dict[str, Any]
 
 
@@ -22,14 +17,11 @@ def entries() -> list[Record]:
     Each names the backend in `profiling_name` ("nccl:all_reduce"); a message between two ranks has
     `is_p2p`. Whether it is done, a recorder says by `state` where it has events, else by `retired`.
     """
-    from torch._C import _distributed_c10d as c10d
-
     found: dict[Any, Record] = {}
-    for name, (read, options) in RECORDERS.items():
-        if hasattr(c10d, name):
-            for entry in read(getattr(c10d, name)(**options)).get("entries", []):
-                key = tuple(entry[k] for k in ("time_created_ns", "record_id", "profiling_name"))
-                found.setdefault(key, entry)
+    for held in torch_inside.recorders():
+        for entry in held:
+            key = tuple(entry[k] for k in ("time_created_ns", "record_id", "profiling_name"))
+            found.setdefault(key, entry)
     return [found[key] for key in sorted(found)]
 
 

@@ -13,6 +13,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from course_utils.ranks.engine import torch_inside
+
 COLLECTIVES = (
     "allreduce allreduce_coalesced broadcast reduce allgather _allgather_base gather scatter "
     "allgather_coalesced allgather_into_tensor_coalesced reduce_scatter _reduce_scatter_base "
@@ -33,7 +35,7 @@ class Ledger:
     def __init__(self, group: Any) -> None:
         self.group = weakref.ref(group)
         self.name = name_of(group)
-        self.ranks = members(group)  # torch forgets them with the group
+        self.ranks = torch_inside.members(group)  # torch forgets them with the group
         _born[self.name] += 1
         self.age = _born[self.name]  # of those that had this name
         self.made = self.told = 0
@@ -56,19 +58,17 @@ def ledger(group: Any) -> Ledger:
 
 def install() -> None:
     """Wraps torch's methods; a second call changes nothing."""
-    import torch
-    from torch._C import _distributed_c10d as c10d
-
-    if hasattr(c10d.Work.wait, "__wrapped__"):
+    process_group, store, work, future = torch_inside.classes()
+    if hasattr(work.wait, "__wrapped__"):
         return
     for name in COLLECTIVES.split():
-        _replace(c10d.ProcessGroup, name, _collective)
+        _replace(process_group, name, _collective)
     for name in ("send", "recv", "recv_anysource"):
-        _replace(c10d.ProcessGroup, name, _message)
+        _replace(process_group, name, _message)
     for name in LOOKUPS:
-        _replace(c10d.Store, name, _lookup)
-    _replace(c10d.Work, "wait", _wait)
-    _replace(torch._C.Future, "wait", _wait)
+        _replace(store, name, _lookup)
+    for owner in (work, future):
+        _replace(owner, "wait", _wait)
 
 
 def _replace(owner: Any, name: str, wrap: Callable[[str, Any], Any]) -> None:
@@ -180,12 +180,6 @@ def name_of(group: Any) -> str:
         return ""
 
 
-def members(group: Any) -> list[int]:
-    """The ranks of a group in its order, as the default group numbers them."""
-    places = _world().pg_group_ranks.get(group, {})
-    return sorted(places, key=places.get)
-
-
 def me() -> int | None:
     """This process's rank in the default group; None where there is none."""
     import torch.distributed as dist
@@ -195,12 +189,6 @@ def me() -> int | None:
 
 def groups() -> Iterator[tuple[Any, list[int]]]:
     """The groups that this process is in, with their members."""
-    for group in [*_world().pg_map]:
+    for _, ranks, group in torch_inside.groups() or ():
         if name_of(group):
-            yield group, members(group)
-
-
-def _world() -> Any:
-    import torch.distributed as dist
-
-    return dist.distributed_c10d._world
+            yield group, ranks

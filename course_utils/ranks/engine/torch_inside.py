@@ -6,10 +6,18 @@ less: groups that can't be counted are opened anew after every failure, and old 
 
 import functools
 import inspect
-from collections.abc import Callable
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+# Names in torch._C._distributed_c10d, and how each is asked: pickled, it takes a third less time.
+RECORDERS: dict[str, tuple[Any, dict[str, bool]]] = {
+    "_dump_fr_trace": (pickle.loads, {"includeStackTraces": False}),
+    "_dump_nccl_trace_json": (json.loads, {}),
+}
 Init = Callable[..., None]
 Group = tuple[str, list[int], Any]  # its name, its ranks, torch's ProcessGroup
 
@@ -41,12 +49,55 @@ def groups() -> list[Group] | None:
 
     try:
         world = c10d._world
-        return [
-            (str(world.pg_names[group]), sorted(world.pg_group_ranks[group]), group)
-            for group in list(world.pg_map)
-        ]
+        return [(str(world.pg_names[group]), members(group), group) for group in list(world.pg_map)]
     except (AttributeError, KeyError):
         return None
+
+
+def members(group: Any) -> list[int]:
+    """The ranks of a group in its order, as the default group numbers them; [] for one that ended.
+
+    `_world.pg_group_ranks`.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    places = getattr(getattr(c10d, "_world", None), "pg_group_ranks", {}).get(group, {})
+    return sorted(places, key=places.get)
+
+
+def classes() -> tuple[Any, Any, Any, Any]:
+    """ProcessGroup, Store, Work and Future, whose methods lead to torch's C++ code.
+
+    `torch._C._distributed_c10d` and `torch._C.Future`.
+    """
+    import torch
+    from torch._C import _distributed_c10d as c10d
+
+    return c10d.ProcessGroup, c10d.Store, c10d.Work, torch._C.Future
+
+
+def recorders() -> Iterator[list[dict[str, Any]]]:
+    """What each of torch's flight recorders holds; nothing where this torch has none.
+
+    `_dump_fr_trace` and `_dump_nccl_trace_json` of `torch._C._distributed_c10d`.
+    """
+    from torch._C import _distributed_c10d as c10d
+
+    for name, (read, options) in RECORDERS.items():
+        if hasattr(c10d, name):
+            yield read(getattr(c10d, name)(**options)).get("entries", [])
+
+
+def patience_of(group: Any) -> float:
+    """After how many seconds a gloo group gives up a message; 0 where it isn't known.
+
+    `_get_backend` and `options._timeout`.
+    """
+    import torch
+
+    with suppress(Exception):  # a group without gloo, or with a wrapper around it
+        return float(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
+    return 0
 
 
 def groups_made() -> int:

@@ -9,11 +9,10 @@ import re
 import sys
 import threading
 import types
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from course_utils.ranks.engine import flight, notes, processes
+from course_utils.ranks.engine import flight, notes, processes, torch_inside
 
 ENGINE = os.path.dirname(__file__)
 # Threads that wait for work and bring none of their own, by a file on their stack.
@@ -89,7 +88,7 @@ def _in_collective(seen: dict[str, Any], pending: list[flight.Record]) -> list[N
         return known
     kept_by = notes.ledger(seen["group"])
     call = {"kind": "call", "group": kept_by.name, "number": kept_by.made, "name": seen["name"]}
-    return [{**call, "ranks": notes.members(seen["group"]), "seconds": _given(seen)}]
+    return [{**call, "ranks": torch_inside.members(seen["group"]), "seconds": _given(seen)}]
 
 
 def _in_lookup(seen: dict[str, Any], _pending: list[flight.Record]) -> list[Need] | None:
@@ -117,24 +116,15 @@ def _has_children() -> bool:
 def _message(note: notes.Note) -> Need:
     kept_by = note["ledger"]
     group = kept_by.group()
-    ranks = notes.members(group)
+    ranks = torch_inside.members(group)
     found = {name: note[name] for name in ("kind", "tag", "number")}
     return {**found, "group": kept_by.name, "peer": _peer(ranks, note["peer"]), "ranks": ranks,
-            "seconds": _limit(group)}  # fmt: skip
+            "seconds": torch_inside.patience_of(group)}  # fmt: skip
 
 
 def _peer(ranks: list[int], place: int) -> int | None:
     """Who stands there in the group; None for anybody, or where the group is gone."""
     return ranks[place] if 0 <= place < len(ranks) else None
-
-
-def _limit(group: Any) -> float:
-    """After how many seconds a gloo group gives up a message; 0 where it isn't known."""
-    import torch
-
-    with suppress(Exception):  # a group without gloo, or with a wrapper around it
-        return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()
-    return 0
 
 
 def collectives(pending: list[flight.Record]) -> list[Need]:

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from course_utils.ranks.engine import flight
+from course_utils.ranks.engine import torch_inside
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def recorders(monkeypatch):
     """Stand-ins for torch's two flight recorders, by name; they say what the lists hold."""
     from torch._C import _distributed_c10d as c10d
 
-    held = {name: [] for name in flight.RECORDERS}
+    held = {name: [] for name in torch_inside.RECORDERS}
     for name, entries in held.items():
         form = json if name.endswith("_json") else pickle
         told = lambda entries=entries, form=form, **_: form.dumps({"entries": entries})  # noqa: E731

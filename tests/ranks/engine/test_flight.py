@@ -1,6 +1,6 @@
 """What torch's flight recorders know: read from both, and counted once."""
 
-from course_utils.ranks.engine import flight, report
+from course_utils.ranks.engine import flight, report, torch_inside
 from course_utils.ranks.engine.report import Outcome
 from tests.support.flights import entry
 
@@ -29,7 +29,7 @@ def test_a_mismatch_that_only_nccls_recorder_knows_is_told(recorders):
 def test_a_torch_without_a_recorder_has_no_records(monkeypatch):
     from torch._C import _distributed_c10d as c10d
 
-    for name in flight.RECORDERS:
+    for name in torch_inside.RECORDERS:
         monkeypatch.delattr(c10d, name, raising=False)
     assert flight.Reader().fresh(flight.entries()) == []
 
