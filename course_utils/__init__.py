@@ -36,4 +36,4 @@ __all__ = list(ROOMS)
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext course_utils`: makes `%%ranks` known."""
-    import_module("course_utils.ranks.engine.magic").register(shell)
+    import_module("course_utils.ranks.page.magic").register(shell)

@@ -24,6 +24,7 @@ BY_NAME = {  # modules found by name, where somebody else imported them or a rea
     ("course_utils.lesson.exercises", "course_utils.chapters"),
     ("course_utils.core.timing", "course_utils.ranks.engine.crew"),
 }
+RANKS = ("processes", "watch", "groups", "cells", "page", "engine", "session")
 WHERE = f"""
 Where a line belongs (CONTRIBUTING.md): what one chapter uses, in chapters/<that chapter>; what a
 chapter before it needs too, in workloads, memory, traces or ranks; what every page needs, in core
@@ -101,6 +102,18 @@ def test_the_root_holds_folders_only():
     strangers = [name for name in found if Path(name).suffix]
     assert sorted(strangers) == ["__init__.py", "__main__.py"], WHERE
     assert {name for name in found if not Path(name).suffix} <= {*LAYERS[:-1], "ranks"}, WHERE
+
+
+def test_arrows_run_down_inside_ranks_too():
+    found = []
+    for name in modules():
+        for target, _, _, line in imports(name):
+            rooms = [part.split(".")[2:3] for part in (name, target)]
+            if all(room and room[0] in RANKS for room in rooms) and folder(name) == "ranks":
+                own, other = (RANKS.index(room[0]) for room in rooms)
+                if other > own and folder(target) == "ranks":
+                    found.append(f"{where(name, line)} imports {target}: {' < '.join(RANKS)}")
+    assert found == []
 
 
 def test_arrows_run_down():

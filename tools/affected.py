@@ -142,7 +142,7 @@ def _sources(path: Path) -> Iterator[str]:
             lines = "".join(cell["source"]).splitlines()
             yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
             if any("load_ext course_utils" in line for line in lines):
-                yield "import course_utils.ranks.engine.magic"
+                yield "import course_utils.ranks.page.magic"
 
 
 def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _in_quoted_code(text: str) -> Iterator[str]:
         with suppress(SyntaxError):
             yield from _named_in(ast.parse(f"from {module} import {names}"), strings=False)
     if "load_ext course_utils" in text:
-        yield from _module("course_utils.ranks.engine.magic")
+        yield from _module("course_utils.ranks.page.magic")
 
 
 def _rooms(package: str) -> dict[str, str]:

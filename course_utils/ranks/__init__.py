@@ -8,8 +8,8 @@ from typing import Any
 
 SESSION = "connect pull push restart run run_cell start stop wait warm_up"
 ERRORS = "RankError RanksError RanksInterrupted"
-ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "engine.report")
-ROOMS |= {"failures": "engine.magic", "output": "engine.printer"}
+ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "watch.report")
+ROOMS |= {"failures": "page.magic", "output": "page.printer"}
 
 
 def __getattr__(name: str) -> Any:

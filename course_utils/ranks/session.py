@@ -20,10 +20,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from course_utils.ranks.engine import background, cell, notebook, place, script, stand_ins, wire
+from course_utils.ranks.cells import cell, place, stand_ins
+from course_utils.ranks.engine import wire
 from course_utils.ranks.engine.crew import Crew
-from course_utils.ranks.engine.report import RankError, RanksError
 from course_utils.ranks.engine.starters import Forked, Launched, Spawned, Starter
+from course_utils.ranks.page import background, notebook, script
+from course_utils.ranks.watch.report import RankError, RanksError
 
 START = "COURSE_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
 GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from course_utils import ranks
-from course_utils.ranks.engine import steps
+from course_utils.ranks.groups import steps
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from course_utils import ranks
-from course_utils.ranks.engine import magic
+from course_utils.ranks.page import magic
 
 TEXT = (Path(ranks.__file__).parent / "README.md").read_text(encoding="utf-8")
 FIRST = re.findall(r"^\| (`.*?) \|", TEXT, re.MULTILINE)  # a row's first column

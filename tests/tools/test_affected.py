@@ -19,7 +19,7 @@ def test_a_changed_room_reaches_its_chapter_and_no_other():
     "changed, reached",
     [
         ("course_utils/workloads/gpt.py", "notebooks/07_mixed_precision.ipynb"),
-        ("course_utils/ranks/engine/magic.py", "notebooks/11_collectives.ipynb"),
+        ("course_utils/ranks/page/magic.py", "notebooks/11_collectives.ipynb"),
         ("course_utils/ranks/session.py", "tests/ranks/test_session.py"),
         ("course_utils/memory/views/segments_map.js", "notebooks/09_memory_snapshots.ipynb"),
         ("course_utils/chapters/collectives/exercises.py", "notebooks/11_collectives.ipynb"),

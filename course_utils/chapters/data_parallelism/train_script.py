@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_utils.ranks.engine import script
+from course_utils.ranks.page import script
 
 # Without it, restarted ranks may read the addresses of the dead ones: pytorch issue 135712.
 OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"

@@ -1,1 +1,1 @@
-"""Under `course_utils.ranks`: who starts ranks, what a rank runs, who watches them."""
+"""Ranks started, given orders and ended: the wire, the notebook's side, a rank's program."""

@@ -5,10 +5,12 @@ import socket
 import time
 from contextlib import suppress
 
-from course_utils.ranks.engine import report, steps, wire
-from course_utils.ranks.engine.report import Outcome, RanksError
+from course_utils.ranks.engine import wire
 from course_utils.ranks.engine.starters import CONNECT_SECONDS, Starter
 from course_utils.ranks.engine.turn import NOTICE_SECONDS, Turn
+from course_utils.ranks.groups import steps
+from course_utils.ranks.watch import report
+from course_utils.ranks.watch.report import Outcome, RanksError
 
 FAILED = "The ranks didn't start:"
 processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time

@@ -14,7 +14,9 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from course_utils.ranks.engine import group, processes, rank_program, wire
+from course_utils.ranks import processes
+from course_utils.ranks.engine import rank_program, wire
+from course_utils.ranks.groups import group
 
 LAST_WORDS = 20_000  # bytes
 POLL_SECONDS = 0.25

@@ -14,22 +14,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from course_utils.ranks.engine import (
-    cell,
-    flight,
-    notes,
-    output,
-    place,
-    processes,
-    spawned,
-    stand_ins,
-    waits,
-    wire,
-)
-from course_utils.ranks.engine import shell as ipython
-from course_utils.ranks.engine.group import ENDED, Group, choose_backend
+from course_utils.ranks import processes
+from course_utils.ranks.cells import cell, output, place, stand_ins
+from course_utils.ranks.cells import shell as ipython
+from course_utils.ranks.engine import wire
 from course_utils.ranks.engine.ids import NAMES, find_ids
-from course_utils.ranks.engine.steps import Counter
+from course_utils.ranks.groups import flight, notes, spawned, waits
+from course_utils.ranks.groups.group import ENDED, Group, choose_backend
+from course_utils.ranks.groups.steps import Counter
 
 TICK_SECONDS = 0.2
 

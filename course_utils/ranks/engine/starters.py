@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO
 
 from course_utils.ranks.engine import wire
-from course_utils.ranks.engine.processes import kill_group
-from course_utils.ranks.engine.report import RanksError
+from course_utils.ranks.processes import kill_group
+from course_utils.ranks.watch.report import RanksError
 
 CONNECT_SECONDS = 120  # how long ranks may take to dial in
 IMPORT_SECONDS = 60  # how long the helper may take to import torch

@@ -10,11 +10,14 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_utils.ranks.engine import printer, report, steps, wire
-from course_utils.ranks.engine.live import UNATTENDED
-from course_utils.ranks.engine.pulse import ALONE_SECONDS, STILL_SECONDS, Pulse
-from course_utils.ranks.engine.report import Outcome, RankError, RanksInterrupted
-from course_utils.ranks.engine.stall import Watch
+from course_utils.ranks.engine import wire
+from course_utils.ranks.groups import steps
+from course_utils.ranks.page import printer
+from course_utils.ranks.page.live import UNATTENDED
+from course_utils.ranks.watch import report
+from course_utils.ranks.watch.pulse import ALONE_SECONDS, STILL_SECONDS, Pulse
+from course_utils.ranks.watch.report import Outcome, RankError, RanksInterrupted
+from course_utils.ranks.watch.stall import Watch
 
 if TYPE_CHECKING:
     from course_utils.ranks.engine.crew import Crew

@@ -1,0 +1,1 @@
+"""The process groups of a rank: opened, counted, and what torch keeps of them."""

@@ -1,0 +1,1 @@
+"""Whether ranks are slow or stuck, what they did differently, and how it is said."""
