@@ -29,14 +29,14 @@ def test_a_variable_of_ranks_that_were_replaced_is_missed_with_the_reason(ended,
 
 def test_what_went_with_ranks_that_failed_is_told_in_every_later_cell(ended, capsys):
     ranks.run_cell("mine = rank", 2, called="In [1]")
-    ranks.run_cell("import math\nstep = 1\ndef f():\n    inner = 1", called="In [2]")
+    ranks.run_cell("import math\nstep = 1\ndef f():\n    within_f = 1", called="In [2]")
     with pytest.raises(ranks.RankError, match="variables are gone"):
         ranks.run_cell("model = 1\n%time 2\nimport os\nos._exit(1)", called="In [3]")
     ranks.run_cell("print('well')", called="In [4]")
     for name, cell in (("mine", 1), ("math", 2), ("step", 2), ("f", 2), ("model", 3)):
         with pytest.raises(ranks.RankError, match=rf"`{name}` went with .* run In \[{cell}\]"):
             ranks.run_cell(name)
-    for name in ("inner", "nobodys"):
+    for name in ("within_f", "nobodys"):
         with pytest.raises(ranks.RankError, match=r"still there\.$"):
             ranks.run_cell(name)
 
