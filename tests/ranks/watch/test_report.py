@@ -77,6 +77,11 @@ def test_what_may_differ_between_ranks_is_no_disagreement():
     assert disagreed({"records": [here]}, {"records": [there]}) is None
 
 
+def test_a_call_of_a_group_whose_members_torch_forgot_says_nothing():
+    lost = asked(1, operator="MAX") | {"ranks": []}
+    assert disagreed({"calls": [lost]}, {}) is None
+
+
 def test_records_are_compared_by_number_where_the_recorder_lost_the_oldest():
     lost = {"records": [called(2, shapes=[(3,)])]}
     assert disagreed({"records": [called(1), called(2, shapes=[(3,)])]}, lost) is None
