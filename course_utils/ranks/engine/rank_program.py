@@ -11,6 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -116,9 +117,15 @@ class Rank:
         cell.locate(failure, filename)
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
+        failure |= {"final": True} if self._is_lost(failure) else {}
         done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
         self.finished = order["id"]
+
+    def _is_lost(self, failure: wire.Message) -> bool:
+        """Whether a rank can't go on after a failure: NCCL's may leave a GPU in any state."""
+        nccl = self.group is not None and self.group.backend == "nccl"
+        return nccl and failure.get("kind") == "group"
 
     def _done(self) -> wire.Message:
         """What this rank did with the others, and where it stands in its groups."""
@@ -173,6 +180,8 @@ class Rank:
                     self._say_where(order)
                 elif order["do"] == "interrupt":
                     signal.pthread_kill(self.main, signal.SIGINT)
+                elif order["do"] == "free":
+                    self._free()
                 elif order["do"] == "exit":
                     raise EOFError
                 else:
@@ -195,6 +204,12 @@ class Rank:
         found["used"] = found["cpu"] + processes.seconds_of_children()
         found["begun"] = self.counter.begun()
         self.line.send({"type": "where", "id": order["id"], "place": found})
+
+    def _free(self) -> None:
+        """Ends the waits for other ranks, of which it is sure that they would never end."""
+        with suppress(Exception):  # whoever watches must outlive what it does
+            if self.group:
+                self.group.give_up()
 
     def _print(self, stream: str, text: str) -> None:
         self.line.send({"type": "out", "stream": stream, "text": text})

@@ -110,6 +110,17 @@ def groups_made() -> int:
     return getattr(getattr(c10d, "_world", None), "group_count", 0)
 
 
+def count_anew() -> None:
+    """Lets the next group have the first number as its name, as on a rank that made none so far.
+
+    `_world.group_count`, which an `init_process_group` that fails leaves raised.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    if groups_made():
+        c10d._world.group_count = 0
+
+
 def calls_of(group: Any) -> int | None:
     """How many collectives and messages a group has begun on this rank; None where it doesn't tell.
 
@@ -129,7 +140,7 @@ def abort_groups() -> None:
     """
     import torch.distributed.distributed_c10d as c10d
 
-    if hasattr(c10d, "_abort_process_group"):
+    if hasattr(c10d, "_abort_process_group") and default_group() is not None:
         c10d._abort_process_group()
 
 
