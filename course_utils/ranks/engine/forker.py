@@ -107,7 +107,7 @@ class Forker:
                     os.close(reading)
                     code = os.waitstatus_to_exitcode(status)
                     gone = {"type": "died", "pid": pid, "rank": rank, "code": code}
-                    self.line.send({**gone, "words": words})
+                    self.line.send({**gone, "words": words, "printed": words})
 
     def kill(self) -> None:
         """Ends every rank, all that they started, and all that those left behind."""

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from course_utils.ranks import processes
-from course_utils.ranks.cells import cell, output, place, stand_ins
+from course_utils.ranks.cells import cell, chain, output, place, stand_ins
 from course_utils.ranks.cells import shell as ipython
 from course_utils.ranks.engine import wire
 from course_utils.ranks.engine.ids import NAMES, find_ids
@@ -83,6 +83,7 @@ class Rank:
         sys.modules["__main__"] = module
         spawned.install(welcome["folder"])
         stand_ins.install()
+        chain.install()
         self.names = module.__dict__
         self.names |= {
             "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,

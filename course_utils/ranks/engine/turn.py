@@ -7,6 +7,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course_utils.ranks.cells.output import before_the_crash
 from course_utils.ranks.engine import ending, wire
 from course_utils.ranks.page import printer
 from course_utils.ranks.page.live import UNATTENDED
@@ -140,14 +141,16 @@ class Turn:
             while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
                 self._hear(rank)
             if rank in self.unfinished:
-                self._bury(rank, self.notices[rank]["code"], self.notices[rank]["words"])
+                self._bury(rank, self.notices[rank])
         for rank in self.unfinished & set(self.gone):
             if time.monotonic() - self.gone[rank] > NOTICE_SECONDS:
-                self._bury(rank, None, "")
+                self._bury(rank, {})
 
-    def _bury(self, rank: int, code: int | None, words: str) -> None:
-        said = self.words.pop(rank, "") + words
-        failure = report.died(rank, code, said, self.watch.places.get(rank))
+    def _bury(self, rank: int, notice: wire.Message) -> None:
+        heard = self.words.pop(rank, "")
+        self.printer.add(rank, "stdout", before_the_crash(heard + notice.get("printed", "")))
+        said, place = heard + notice.get("words", ""), self.watch.places.get(rank)
+        failure = report.died(rank, notice.get("code"), said, place)
         self._end(rank, Outcome(self.gone.get(rank, time.monotonic()), failure))
 
     @property

@@ -161,9 +161,7 @@ def died(rank: int, code: int | None, said: str, place: dict[str, Any] | None) -
         message += ", perhaps for want of memory" if code == -signal.SIGKILL else ""
     else:
         message = f"the process exited with status {code}"
-    last = [line for line in said.splitlines() if line.strip()][:3]
-    found = {"kind": "died", "name": "died", "code": code, "message": message, "words": last}
-    found["final"] = True
+    found = {"kind": "died", "name": "died", "code": code, "message": message, "final": True}
     return {**place, **found}
 
 
