@@ -1,7 +1,7 @@
 """What this package takes of torch that isn't public: one place to look when torch moves on.
 
-Seen in torch 2.13.0, the names in each docstring; 2.11.0 was read, not run, and has all of them,
-with the same text around them (of `notes.COLLECTIVES` it lacks those with `_single`). Where a torch lacks one, what rests on it does
+Seen in torch 2.13.0, the names in each docstring. 2.11.0 was read, not run: it has all of them, and
+of `notes.COLLECTIVES` it lacks those with `_single`. Where a torch lacks one, what rests on it does
 less: groups that can't be counted are opened anew after every failure, and old ones aren't cut off.
 """
 
