@@ -67,13 +67,22 @@ def test_who_waits_for_a_rank_that_raised_is_let_go_and_variables_stay(name, cap
     said = failing(raising(WAITS[name]))
     assert time.monotonic() - begun < LATE_SECONDS
     assert said.startswith("✗ rank 1, line 2: ValueError: lost") and "  rank 0: waiting" in said
+    assert steps.FREED in said
     assert_all_is_well(said, capsys)
 
 
-@pytest.mark.parametrize("wait", ["dist.barrier()", "dist.init_process_group()"])
-def test_who_waits_for_a_rank_that_has_finished_too(wait, capsys):
+BEGIN = "dist.init_process_group()"
+FINISHED = {
+    "a barrier": "if rank == 0:\n    dist.barrier()",
+    "a group that both have ended": f"{END}if rank == 0:\n    {BEGIN}",
+    "a group that one has ended": f"if rank == 0:\n    {END}    {BEGIN}",
+}
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_who_waits_for_a_rank_that_has_finished_too(name, capsys):
     ranks.run_cell(BEFORE, 2)
-    said = failing(f"{END * ('init' in wait)}if rank == 0:\n    {wait}")
+    said = failing(FINISHED[name])
     assert said.startswith("✗ Deadlock") and "  rank 1 had finished the cell" in said
     assert_all_is_well(said, capsys)
 
@@ -84,6 +93,14 @@ def test_ranks_that_wait_for_each_other_are_told_with_what_they_wait_for(capsys)
     assert "rank 0: waiting at line 1 in broadcast" in said
     assert "rank 1: waiting at line 1 in all_reduce" in said
     assert_all_is_well(said, capsys)
+
+
+def test_collectives_of_the_old_group_are_not_compared_with_those_of_the_new_one(capsys):
+    ranks.run_cell(BEFORE, 2)
+    failing("dist.barrier()\nif rank == 0:\n    dist.barrier()")
+    said = failing("dist.all_reduce(torch.ones(3 + rank))")
+    assert said.startswith("✗ The ranks passed tensors of different shapes")
+    assert "rank 1: all_reduce of float32 [4]" in said
 
 
 def test_what_a_cell_does_with_the_error_is_shown_and_the_cell_has_failed_all_the_same(capsys):

@@ -45,6 +45,7 @@ class Ledger:
         self.calls: deque[tuple[int, str, Any]] = deque(maxlen=KEPT)  # with what `_options` takes
 
 
+opened = 0  # how many default groups this process has opened since its cell began
 _born: Counter[str] = Counter()
 _ledgers: dict[int, Ledger] = {}
 _works: dict[int, tuple[Any, Note]] = {}  # the message that an unfinished Work is, by its id

@@ -1,5 +1,8 @@
 """Which backend and device a group of ranks gets."""
 
+import time
+from datetime import timedelta
+
 import pytest
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
@@ -54,6 +57,7 @@ def test_a_group_that_was_ended_is_opened_anew(end, backend, tmp_path, unwrapped
     group.prepare(order)
     old, group.backend = dist.group.WORLD, backend
     end(group)
+    group.give_up()  # of nothing
     group.backend = "gloo"
     group.prepare({**order, "key": "b", "anew": True})
     assert dist.group.WORLD is not old
@@ -66,5 +70,7 @@ def test_a_group_that_was_given_up_has_no_key_to_wait_for(tmp_path, unwrapped):
     group.prepare({"key": "a", "timeout": 60, "debug": False})
     store = c10d._get_default_store()
     group.give_up()
+    begun = time.monotonic()
     with pytest.raises(RuntimeError):
-        store.get("nobody sets it")
+        store.wait(["nobody sets it"], timedelta(seconds=20))
+    assert time.monotonic() - begun < 10
