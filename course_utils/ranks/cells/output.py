@@ -26,7 +26,7 @@ PAUSE_SECONDS = 0.05  # between two messages of one stream; who prints for ever 
 NOISE = re.compile(r"\[Gloo\] Rank |\[/.*debug_logger\.cc:")  # gloo's words at every start
 # What a process says as it crashes, where the message of the cell says it better.
 CRASH = re.compile(r"(Fatal Python error: |terminate called after .*'gloo::).*", re.S)
-BURST = 16  # lines that are sent at once, and not with those of the next PAUSE_SECONDS
+BURST = 5  # lines that are sent at once, and not with those of the next PAUSE_SECONDS
 Send = Callable[[str, str], None]
 
 
