@@ -24,7 +24,7 @@ BY_NAME = {  # modules found by name, where somebody else imported them or a rea
     ("course_utils.lesson.exercises", "course_utils.chapters"),
     ("course_utils.core.timing", "course_utils.ranks.engine.crew"),
 }
-RANKS = ("processes", "watch", "groups", "cells", "page", "engine", "session")
+RANKS = ("processes", "watch", "groups", "cells", "page", "engine", "session", "orders")
 WHERE = f"""
 Where a line belongs (CONTRIBUTING.md): what one chapter uses, in chapters/<that chapter>; what a
 chapter before it needs too, in workloads, memory, traces or ranks; what every page needs, in core

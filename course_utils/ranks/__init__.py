@@ -6,9 +6,11 @@ Nothing else of the course is imported here: it could be a package of its own.
 from importlib import import_module
 from typing import Any
 
-SESSION = "connect pull push restart run run_cell start stop wait warm_up"
+SESSION = "connect restart start stop wait warm_up"
+ORDERS = "pull push run run_cell"
 ERRORS = "RankError RanksError RanksInterrupted"
-ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ERRORS.split(), "watch.report")
+ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ORDERS.split(), "orders")
+ROOMS |= dict.fromkeys(ERRORS.split(), "watch.report")
 ROOMS |= {"failures": "page.magic", "output": "page.printer"}
 
 

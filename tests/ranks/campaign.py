@@ -1,9 +1,9 @@
 """Random faults in a row in one real kernel: `python -m tests.ranks.campaign 1000 --seed 1`.
 
-After each, the notebook must work and only its helper and ranks may be left. `--slow` runs every
-correct but slow program instead, none of which may be called wrong; `--deadlocks` all deadlocks,
-each of which must be told within 10 s. Prints a table of how long each kind took, and ends with
-status 1 where something wasn't as it must be.
+After each, the notebook must work, variables must be there if the message says so, and only its
+helper and ranks may be left. `--slow` runs every correct but slow program instead, none of which
+may be called wrong; `--deadlocks` all deadlocks, each of which must be told within 10 s. Prints a
+table of how long each kind took, and ends with status 1 where something wasn't as it must be.
 """
 
 import argparse
@@ -29,6 +29,7 @@ DEADLOCKS = {
     **deadlocks_training.TRAINING,
 }  # fmt: skip
 DEADLOCK = "a deadlock"
+KEPT = "variables are still there"
 TOLD_WITHIN_SECONDS = 10
 Trial = tuple[str, Fault]  # its kind, and the cell
 Table = dict[str, list[float]]
@@ -109,6 +110,7 @@ def once(kernel: Kernel, fault: Fault) -> tuple[float, str]:
     """One cell: the seconds until it ended, and what was wrong with that."""
     code, options, says = fault
     ranks = options.split()[0]
+    kernel.cell("kept = rank", ranks)
     found = kernel.cell(code, options)
     said = found.error + found.text
     if not says and found.error:
@@ -118,6 +120,8 @@ def once(kernel: Kernel, fault: Fault) -> tuple[float, str]:
             return found.seconds, f"no {words!r} in {said[-600:]!r}"
     if says and found.seconds > TOLD_WITHIN_SECONDS:
         return found.seconds, f"told after {found.seconds:.1f} s: {said[-900:]}"
+    if KEPT in said and "[rank 0] 0\n" not in kernel.cell("kept").text:
+        return found.seconds, f"variables are gone: {said[-600:]}"
     if not works(kernel, int(ranks)):
         return found.seconds, f"unusable, or {len(kernel.processes())} processes"
     return found.seconds, ""

@@ -26,7 +26,7 @@ FAULTS = {
     "one rank raises, the others wait": (
         "if rank == 1:\n    y = 1 / 0\ndist.barrier()",
         ["✗ rank 1, line 4: ZeroDivisionError: division by zero\n    4 | y = 1 / 0",
-         f"ranks 0, 2 and 3: waiting at line 5 in {WAITING}", GONE], "",
+         f"ranks 0, 2 and 3: waiting at line 5 in {WAITING}", KEPT], "",
     ),
     "one rank raises, nobody waits": (
         "if rank == 1:\n    y = 1 / 0", ["✗ rank 1, line 4: ZeroDivisionError", KEPT], "",
@@ -44,14 +44,14 @@ FAULTS = {
     "different collectives": (
         "x = torch.ones(3)\nif rank == 0:\n    dist.broadcast(x, 0)\ndist.all_reduce(x)",
         [DEADLOCK, "rank 0: waiting at line 5 in broadcast of float32 [3]",
-         "ranks 1–3: waiting at line 6 in all_reduce of float32 [3]", GONE], "",
+         "ranks 1–3: waiting at line 6 in all_reduce of float32 [3]", KEPT], "",
     ),
     "a rank doesn't come": (
         "if rank < 3:\n    dist.barrier()",
-        [DEADLOCK, f"ranks 0–2: waiting at line 4 in {WAITING}", "rank 3 had finished", GONE], "",
+        [DEADLOCK, f"ranks 0–2: waiting at line 4 in {WAITING}", "rank 3 had finished", KEPT], "",
     ),
     "different shapes": (
-        "x = torch.ones(3 + rank)\ndist.all_reduce(x)", ["all_reduce", "float32", GONE], "",
+        "x = torch.ones(3 + rank)\ndist.all_reduce(x)", ["all_reduce", "float32"], "",
     ),
     "different types": (
         "x = torch.ones(3, dtype=[torch.float32, torch.int32][rank % 2])\ndist.all_reduce(x)",
@@ -76,7 +76,7 @@ FAULTS = {
     "an endless loop, the others wait": (
         "while rank == 1:\n    pass\ndist.barrier()",
         ["Stopped after its limit of 2 s", "rank 1: working at line",
-         f"waiting at line 5 in {WAITING}", GONE],
+         f"waiting at line 5 in {WAITING}", KEPT],
         "--timeout 2",
     ),
     "endless output": (
@@ -94,7 +94,7 @@ FAULTS = {
     ),
     "a rank that never began a group": (
         "dist.destroy_process_group()\nif rank:\n    dist.init_process_group('gloo')",
-        [DEADLOCK, "ranks 1–3: waiting at line 5 in init_process_group", GONE], "",
+        [DEADLOCK, "ranks 1–3: waiting at line 5 in init_process_group", KEPT], "",
     ),
     "a device whose collective nobody joins": (
         DEVICE + "if rank:\n    work = dist.all_reduce(x, async_op=True)\n    synchronize()",
@@ -145,7 +145,7 @@ def test_what_is_odd_but_right_goes_through(kernel: Kernel, name):  # noqa: F811
 INTERRUPTED = {
     "a loop": ("while True:\n    pass", KEPT),
     "sleep": ("time.sleep(1000)", KEPT),
-    "a collective": ("if rank:\n    dist.barrier()\ntime.sleep(1000)", GONE),
+    "a collective": ("if rank:\n    dist.barrier()\ntime.sleep(1000)", KEPT),
     "a stopped rank": (
         "if rank:\n    os.kill(os.getpid(), signal.SIGSTOP)\ntime.sleep(1000)", GONE,
     ),

@@ -80,7 +80,7 @@ def test_a_second_call_in_one_cell_gets_torchs_own_error():
 
 def test_a_store_folder_that_was_deleted_is_made_again_at_once(capsys):
     ranks.run_cell("mine = rank", 2)
-    shutil.rmtree(ranks.session._session.starter.folder)
+    shutil.rmtree(ranks.session.now.starter.folder)
     ranks.run_cell("dist.new_group([0, 1])" + SUM + ", mine")
     said = capsys.readouterr().out
     assert "folder of the ranks' store was deleted" in said

@@ -1,9 +1,13 @@
 """The traceback of a cell that failed: short, each line with its cell, and what caused it."""
 
 import os
+import sys
+import threading
+import traceback
 import types
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Any
 
 from course_utils.ranks.cells import place
 
@@ -17,9 +21,9 @@ Step = tuple[str, str]  # a library's name, or "" and the line that is told
 def lines(error: BaseException, own: str = "") -> list[str]:
     """The frames of an error that are a reader's, and those of what caused it.
 
-    Where the error itself has one such frame, the message has told it already. A library's frames
-    in a row are one line. Lines of `own`, the file of the cell that runs, are
-    told without its name: it changes when a cell is inserted above.
+    Of a group each member is told. Where the error itself has one such frame, the message has told
+    it already. A library's frames in a row are one line. Lines of `own`, the file of the cell that
+    runs, are told without its name: it changes when a cell is inserted above.
     """
     told: list[str] = []
     for link, one in _causes(error):
@@ -36,15 +40,39 @@ def lines(error: BaseException, own: str = "") -> list[str]:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[str, BaseException]]:
-    """The error, and behind it what it was raised from or while handling."""
+    """The error, the members of a group, and what it was raised from or while handling."""
     link, one = "", error
     for _ in range(CAUSES):
         yield link, one
+        members = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        for number, member in enumerate(members, start=1):
+            own = f"{number} of {len(members)}:"
+            yield from ((behind or own, part) for behind, part in _causes(member))
         context = None if one.__suppress_context__ else one.__context__
         behind, link = one.__cause__ or context, "caused by" if one.__cause__ else "while handling"
         if behind is None:
             return
         one = behind
+
+
+def install() -> None:
+    """In a rank: what programs print of an error shows no line of this package."""
+    own = traceback.TracebackException.__init__
+
+    def init(self: traceback.TracebackException, *args: Any, **kwargs: Any) -> None:
+        own(self, *args, **kwargs)
+        kept = [step for step in self.stack if not place.is_this_package(step.filename)]
+        self.stack[:] = kept
+
+    vars(traceback)["TracebackException"].__init__ = init
+    threading.excepthook = _thread_failed  # its own doesn't ask that module
+
+
+def _thread_failed(args: Any) -> None:
+    if args.exc_type is not SystemExit and sys.stderr is not None:
+        name = args.thread.name if args.thread else threading.get_ident()
+        print(f"Exception in thread {name}:", file=sys.stderr)
+        traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
 
 
 def _frames(trace: types.TracebackType | None, own: str) -> Iterator[str]:

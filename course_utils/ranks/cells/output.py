@@ -24,6 +24,9 @@ CALM_SECONDS, HURRIED_SECONDS = 0.05, 0.001  # between two looks into a pipe tha
 HURRY_SECONDS = 0.2  # how long after a lump one looks more often
 PAUSE_SECONDS = 0.05  # between two messages of one stream; who prints for ever prints in lumps
 NOISE = re.compile(r"\[Gloo\] Rank |\[/.*debug_logger\.cc:")  # gloo's words at every start
+# What a process says as it crashes, where the message of the cell says it better.
+CRASH = re.compile(r"(Fatal Python error: |terminate called after .*'gloo::).*", re.S)
+BURST = 5  # lines that are sent at once, and not with those of the next PAUSE_SECONDS
 Send = Callable[[str, str], None]
 
 
@@ -62,6 +65,7 @@ class Stream(io.TextIOBase):
         self._owner = os.getpid()
         self._kept: deque[str] = deque()
         self._sent = 0.0
+        self.at_once = BURST
 
     encoding = "utf-8"
 
@@ -75,9 +79,14 @@ class Stream(io.TextIOBase):
         allowed = self._budget.take(text)
         if allowed:
             self._kept.append(allowed)
-            if time.monotonic() - self._sent > PAUSE_SECONDS and "\n" in allowed:
+            if "\n" in allowed and self._is_due():
                 self.flush()
         return len(text)
+
+    def _is_due(self) -> bool:
+        """Whether a line is sent now: a few always are, so that who crashes has said them."""
+        self.at_once -= 1
+        return self.at_once >= 0 or time.monotonic() - self._sent > PAUSE_SECONDS
 
     def flush(self) -> None:
         pieces = []
@@ -126,8 +135,7 @@ class Pipe:
                 self._pass_on(self._decoder.decode(found))
 
     def _pass_on(self, text: str) -> None:
-        lines = [line for line in text.splitlines(keepends=True) if not NOISE.match(line)]
-        allowed = self._budget.take("".join(lines))
+        allowed = self._budget.take(without_noise(text))
         if allowed:
             self._send("pipe", allowed)
 
@@ -157,6 +165,16 @@ class Pipe:
         return int.from_bytes(count, sys.byteorder)
 
 
+def without_noise(text: str) -> str:
+    """What programs wrote, without what gloo says at every start."""
+    return "".join(line for line in text.splitlines(keepends=True) if not NOISE.match(line))
+
+
+def before_the_crash(text: str) -> str:
+    """What programs wrote until their process crashed."""
+    return CRASH.sub("", without_noise(text))
+
+
 class Output:
     """Sends all that this process prints and displays through `send(stream name, text)`."""
 
@@ -175,6 +193,8 @@ class Output:
     def begin(self) -> None:
         """Before a cell: it may print as much as any, and prints here."""
         self._budget.left = LIMIT_CHARS
+        for stream in self._own:
+            stream.at_once = BURST
         self._displays.begin()
         self._pipe.attach()
 

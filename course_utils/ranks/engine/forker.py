@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from course_utils.ranks import processes
-from course_utils.ranks.engine import rank_program, wire
+from course_utils.ranks.engine import beginning, rank_program, wire
 from course_utils.ranks.groups import group
 
 LAST_WORDS = 20_000  # bytes
@@ -92,7 +92,8 @@ class Forker:
         os.environ["LOCAL_WORLD_SIZE"] = str(order["n"])
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         line = wire.dial(self.address)
-        rank_program.Rank(line, (rank, order["n"], rank), pipe).serve()
+        own = beginning.Ids(rank, order["n"], rank)
+        rank_program.Rank(line, own, pipe).serve()
 
     def reap(self) -> None:
         """Tells the notebook of each rank that ended, with what it said at the end."""
@@ -107,7 +108,7 @@ class Forker:
                     os.close(reading)
                     code = os.waitstatus_to_exitcode(status)
                     gone = {"type": "died", "pid": pid, "rank": rank, "code": code}
-                    self.line.send({**gone, "words": words})
+                    self.line.send({**gone, "words": words, "printed": words})
 
     def kill(self) -> None:
         """Ends every rank, all that they started, and all that those left behind."""

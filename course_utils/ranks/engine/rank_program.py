@@ -3,24 +3,21 @@
 import faulthandler
 import os
 import queue
-import random
 import signal
 import socket
 import sys
 import threading
 import time
-import types
 from collections.abc import Callable
-from importlib import import_module
+from contextlib import suppress
 from typing import Any
 
 from course_utils.ranks import processes
 from course_utils.ranks.cells import cell, output, place, stand_ins
-from course_utils.ranks.cells import shell as ipython
-from course_utils.ranks.engine import wire
+from course_utils.ranks.engine import beginning, wire
 from course_utils.ranks.engine.ids import NAMES, find_ids
 from course_utils.ranks.groups import flight, notes, spawned, waits
-from course_utils.ranks.groups.group import ENDED, Group, choose_backend
+from course_utils.ranks.groups.group import ENDED, Group
 from course_utils.ranks.groups.steps import Counter
 
 TICK_SECONDS = 0.2
@@ -29,8 +26,8 @@ TICK_SECONDS = 0.2
 class Rank:
     """One rank: its line to the notebook, its namespace, its process group."""
 
-    def __init__(self, line: wire.Line, ids: tuple[int, int, int], pipe: tuple[int, int]) -> None:
-        self.line, (self.rank, self.world_size, self.local_rank) = line, ids
+    def __init__(self, line: wire.Line, ids: beginning.Ids, pipe: tuple[int, int]) -> None:
+        self.line, self.ids = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
         self.busy, self.prepared, self.finished = False, False, 0
@@ -58,44 +55,22 @@ class Rank:
         server = self._serve_store() if wire.STORE in os.environ else None
         self.line.send(
             {
-                "rank": self.rank, "world_size": self.world_size, "pid": self.pid,
+                "rank": self.ids.rank, "world_size": self.ids.world_size, "pid": self.pid,
                 "host": socket.gethostname(), "port": server.port if server else None,
             }
         )  # fmt: skip
         welcome, _ = self.line.receive()
-        import torch
-        import torch.distributed as dist
-
-        if welcome["folder"] is None and server is None:
-            server = dist.TCPStore(welcome["host"], welcome["port"], is_master=False)
-        notes.install()
-        self.group = Group(self.rank, self.world_size, welcome["folder"], server)
-        gpus = torch.cuda.device_count() if welcome["device"] != "cpu" else 0
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
-        backend, device = choose_backend(here, gpus, self.local_rank, welcome["device"])
-        self.group.backend, self.group.device = backend, device
-        if device.startswith("cuda"):
-            torch.cuda.set_device(device)
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
-        _seed(self.rank)
-        module = types.ModuleType("__main__")
-        sys.modules["__main__"] = module
-        spawned.install(welcome["folder"])
-        stand_ins.install()
-        self.names = module.__dict__
-        self.names |= {
-            "torch": torch, "dist": dist, "rank": self.rank, "world_size": self.world_size,
-            "local_rank": self.local_rank, "device": torch.device(device),
-            "get_ipython": ipython.get_ipython,
-        }  # fmt: skip
+        self.group = beginning.open_group(self.ids, welcome, server)
+        self.names = beginning.namespace(self.ids, self.group)
         self.output.end()
 
     def _serve_store(self) -> Any:
         import torch.distributed as dist
 
-        if self.rank:
+        if self.ids.rank:
             return None
-        return dist.TCPStore("0.0.0.0", 0, self.world_size, is_master=True, wait_for_workers=False)
+        size = self.ids.world_size
+        return dist.TCPStore("0.0.0.0", 0, size, is_master=True, wait_for_workers=False)
 
     def _do(self, order: wire.Message, payload: bytes) -> None:
         self.output.begin()
@@ -116,9 +91,15 @@ class Rank:
         cell.locate(failure, filename)
         if self.group and self.group.is_an_ended_one(failure):
             failure |= {"kind": "python", "message": ENDED}
+        failure |= {"final": True} if self._is_lost(failure) else {}
         done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
         self.line.send(done, result or b"")
         self.finished = order["id"]
+
+    def _is_lost(self, failure: wire.Message) -> bool:
+        """Whether a rank can't go on after a failure: NCCL's may leave a GPU in any state."""
+        nccl = self.group is not None and self.group.backend == "nccl"
+        return nccl and failure.get("kind") == "group"
 
     def _done(self) -> wire.Message:
         """What this rank did with the others, and where it stands in its groups."""
@@ -132,7 +113,7 @@ class Rank:
 
     def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
         if not self.prepared:
-            _prepare()
+            beginning.prepare()
             self.prepared = True
         if self.group and "timeout" in order:
             self.group.prepare(order)
@@ -173,6 +154,8 @@ class Rank:
                     self._say_where(order)
                 elif order["do"] == "interrupt":
                     signal.pthread_kill(self.main, signal.SIGINT)
+                elif order["do"] == "free":
+                    self._free()
                 elif order["do"] == "exit":
                     raise EOFError
                 else:
@@ -196,6 +179,12 @@ class Rank:
         found["begun"] = self.counter.begun()
         self.line.send({"type": "where", "id": order["id"], "place": found})
 
+    def _free(self) -> None:
+        """Ends the waits for other ranks, of which it is sure that they would never end."""
+        with suppress(Exception):  # whoever watches must outlive what it does
+            if self.group:
+                self.group.give_up()
+
     def _print(self, stream: str, text: str) -> None:
         self.line.send({"type": "out", "stream": stream, "text": text})
 
@@ -216,33 +205,12 @@ def end(pid: int) -> None:
     os._exit(1)
 
 
-def _prepare() -> None:
-    """Calls the function that PREPARE names, as "module:function"; it takes no arguments."""
-    module, _, function = os.environ.get(wire.PREPARE, "").partition(":")
-    if function:
-        try:
-            getattr(import_module(module), function)()
-        except Exception as error:
-            error.add_note(f"{wire.PREPARE} asks every rank to call {module}:{function} first.")
-            raise
-
-
-def _seed(rank: int) -> None:
-    """Each rank draws its own numbers, the same ones in every run."""
-    import numpy
-    import torch
-
-    random.seed(rank)
-    numpy.random.seed(rank)
-    torch.manual_seed(rank)
-
-
 def main() -> None:
     """A rank that someone else's starter began."""
     ids = find_ids()
     os.environ.update(ids)
-    rank, size, local = (int(ids.get(name, ids["RANK"])) for name in NAMES[:3])
-    Rank(wire.dial(os.environ[wire.ADDRESS]), (rank, size, local), os.pipe()).serve()
+    own = beginning.Ids(*(int(ids.get(name, ids["RANK"])) for name in NAMES[:3]))
+    Rank(wire.dial(os.environ[wire.ADDRESS]), own, os.pipe()).serve()
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
 """One order to the ranks, from sending it to knowing how it ended on each of them."""
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_utils.ranks.engine import wire
-from course_utils.ranks.groups import steps
+from course_utils.ranks.cells.output import before_the_crash
+from course_utils.ranks.engine import ending, wire
 from course_utils.ranks.page import printer
 from course_utils.ranks.page.live import UNATTENDED
 from course_utils.ranks.watch import report
 from course_utils.ranks.watch.pulse import ALONE_SECONDS, STILL_SECONDS, Pulse
-from course_utils.ranks.watch.report import Outcome, RankError, RanksInterrupted
+from course_utils.ranks.watch.report import Outcome
 from course_utils.ranks.watch.stall import Watch
 
 if TYPE_CHECKING:
@@ -26,7 +23,8 @@ SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
 TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = ("cell", "call")  # orders whose output `output` gives
-STOP_SECONDS = 2  # how long a rank may take to stop when asked
+STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
+PATIENT_STOP_SECONDS = 0.5  # so long after it was asked, who still waits for others is let go
 STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
 BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
@@ -61,6 +59,8 @@ class Turn:
         self.stood = dict(crew.standings)
         self.gone, self.notices = dict[int, float](), dict[int, wire.Message]()
         self.why, self.asked, self.pulse = "", 0.0, Pulse(self.started)
+        self.patience = float(STOP_SECONDS)
+        self.freed: ending.Freed | None = None  # how things stood when all waits were ended
         self.tell_at = float("inf") if UNATTENDED in os.environ else TELL_SECONDS
         for rank in ranks:
             try:
@@ -78,13 +78,13 @@ class Turn:
 
     def result(self) -> dict[int, Outcome]:
         verdict = ""
-        with interrupts() as bell:
+        with ending.interrupts() as bell:
             while self.unfinished and not verdict:
                 self._listen(bell)
                 self._count_the_dead()
                 verdict = self._look(time.monotonic())
                 self.printer.refresh(time.monotonic() - self.started)
-        return self._conclude(verdict)
+        return ending.conclude(self, verdict)
 
     def _listen(self, bell: int) -> None:
         heard = (self.unfinished | self.unsaid) - set(self.gone)
@@ -141,14 +141,16 @@ class Turn:
             while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
                 self._hear(rank)
             if rank in self.unfinished:
-                self._bury(rank, self.notices[rank]["code"], self.notices[rank]["words"])
+                self._bury(rank, self.notices[rank])
         for rank in self.unfinished & set(self.gone):
             if time.monotonic() - self.gone[rank] > NOTICE_SECONDS:
-                self._bury(rank, None, "")
+                self._bury(rank, {})
 
-    def _bury(self, rank: int, code: int | None, words: str) -> None:
-        said = self.words.pop(rank, "") + words
-        failure = report.died(rank, code, said, self.watch.places.get(rank))
+    def _bury(self, rank: int, notice: wire.Message) -> None:
+        heard = self.words.pop(rank, "")
+        self.printer.add(rank, "stdout", before_the_crash(heard + notice.get("printed", "")))
+        said, place = heard + notice.get("words", ""), self.watch.places.get(rank)
+        failure = report.died(rank, notice.get("code"), said, place)
         self._end(rank, Outcome(self.gone.get(rank, time.monotonic()), failure))
 
     @property
@@ -156,22 +158,25 @@ class Turn:
         return any(outcome.failure for outcome in self.outcomes.values())
 
     def _look(self, now: float) -> str:
-        """Samples, and says whether to give up: "stuck", "deaf" (asked to stop in vain), "bereft"
-        (a rank is gone, and the others work on), or "".
+        """Samples, and says whether to give up: "stuck" (a rank is gone, the others wait), "bereft"
+        (it is gone, they work on), "deaf" (they were asked to stop, or let go, in vain), or "".
         """
         pause = HURRIED_SAMPLE_SECONDS if self._failed else SAMPLE_SECONDS
         if now - self.sampled >= pause:
             self._sample(now)
-        if self.why:
-            return "deaf" if now - self.asked > STOP_SECONDS else ""
+        if self.why or self.freed:
+            return self._wait_for_the_end(now)
         if over := self._over(now):
             self._ask_to_stop(over)
         for rank in self.unfinished:
             if self._is_frozen(rank, now):
                 self.watch.freeze(rank)
-        if self.watch.stuck(self.unfinished, self._failed):
-            return "stuck"
         deaths = [o.at for o in self.outcomes.values() if o.failure.get("kind") == "died"]
+        if self.watch.stuck(self.unfinished, self._failed):
+            if deaths:
+                return "stuck"
+            self._free(now)
+            return ""
         if deaths and now - min(deaths) > BEREFT_SECONDS:
             return "bereft"
         if now - self.started > self.tell_at:
@@ -179,6 +184,25 @@ class Turn:
             self.printer.say(report.running(self.tell_at, self._places(), doubts))
             self.tell_at *= 2
         return ""
+
+    def _wait_for_the_end(self, now: float) -> str:
+        """After ranks were asked to stop, or let go: who waits for another is let go too."""
+        if self.freed is None and now - self.asked > PATIENT_STOP_SECONDS:
+            self._free(now)
+        since = self.freed.at if self.freed else self.asked
+        return "deaf" if now - since > self.patience else ""
+
+    def _free(self, now: float) -> None:
+        """Ends every wait for another rank, on all ranks: their group is of no use any more."""
+        self.freed = self.standing(now)
+        for rank in set(self.crew.lines) - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send({"do": "free"})
+
+    def standing(self, now: float) -> ending.Freed:
+        """Who has finished, where the others are, and what all have done for each other."""
+        states = {r: s for r, s in {**self.watch.ended, **self._places()}.items() if s}
+        return ending.Freed(now, dict(self.outcomes), self._places(), states)
 
     def _over(self, now: float) -> str:
         """Why the cell must stop, in words: its limit, or without one that nothing moves."""
@@ -195,7 +219,8 @@ class Turn:
                 self.crew.lines[rank].send({"do": "where", "id": self.id})
 
     def _ask_to_stop(self, why: str, again: bool = False) -> None:
-        self.why, self.asked = why, 0.0 if again else time.monotonic()
+        self.why, self.asked = why, time.monotonic()
+        self.patience = 0 if again else STOP_SECONDS
         for rank in self.unfinished - set(self.gone):
             with suppress(OSError):
                 self.crew.lines[rank].send({"do": "interrupt"})
@@ -212,53 +237,3 @@ class Turn:
 
     def _places(self) -> dict[int, Any]:
         return {r: p for r, p in self.watch.places.items() if r in self.unfinished}
-
-    def _conclude(self, verdict: str) -> dict[int, Outcome]:
-        places = self._places()
-        kinds = {o.failure["kind"] for o in self.outcomes.values() if o.failure}
-        gone = bool(verdict) or bool(kinds & {"died", "group"})
-        if gone:
-            self.crew.dismiss()
-        self.printer.finish_all()
-        reason = "" if gone else self._in_step(bool(kinds))
-        if self.why and not kinds - {"stop", "group"}:
-            stops = {r: o.failure for r, o in self.outcomes.items() if o.failure}
-            message = report.stopped(self.why, {**stops, **places}, gone) + reason
-            raise (RanksInterrupted if self.why.startswith("Int") else RankError)(message)
-        if kinds:
-            raise RankError(report.failed(self.outcomes, places, gone) + reason)
-        if verdict:
-            states = {r: s for r, s in self.watch.ended.items() if s}
-            raise RankError(report.stuck(self.outcomes, places, {**states, **places}))
-        wrong = report.disagreement(self.outcomes)
-        if wrong:
-            raise RankError(wrong + reason)
-        print(reason.lstrip(), end="\n" if reason else "", flush=True)
-        return self.outcomes
-
-    def _in_step(self, failed: bool) -> str:
-        """Notes where the ranks stand; a line for the message where they are out of step."""
-        reason = steps.astray(self.stood, self.crew.standings, failed)
-        self.crew.standings, self.crew.astray = self.stood, bool(reason)
-        return f"\n{reason} {steps.ANEW}" if reason else ""
-
-
-@contextmanager
-def interrupts() -> Iterator[int]:
-    """Ctrl-C as a byte in a pipe, so that no message is torn apart; gives the pipe's end."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    mine = threading.current_thread() is threading.main_thread()
-
-    def ring(_signal: int, _frame: Any) -> None:
-        with suppress(BlockingIOError):
-            os.write(writing, b"!")
-
-    before = signal.signal(signal.SIGINT, ring) if mine else None
-    try:
-        yield reading
-    finally:
-        if mine:
-            signal.signal(signal.SIGINT, before)
-        os.close(reading)
-        os.close(writing)

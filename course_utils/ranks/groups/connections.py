@@ -1,7 +1,8 @@
 """The connections of a rank's process groups: cut where a group must not be used any more.
 
-A group that was destroyed lives on in whatever holds it (DDP, a mesh), and would go on sending to
-the other ranks' old groups. Without its connections it fails at once.
+Who waits for a message on one that is cut gets an error, at both ends and in whatever thread. A
+group that was destroyed lives on in whatever holds it (DDP, a mesh), and would go on sending to the
+other ranks' old groups: without its connections it fails at once.
 """
 
 import os
@@ -39,11 +40,16 @@ class Connections:
     def cut(self) -> None:
         """Ends all of them, here and at the other end."""
         self.settle()
-        for descriptor in self._known.values():
+        for name, descriptor in self._known.items():
             with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
                 same.getpeername()  # a listener has no peer, and gloo dies of one that is cut
-                same.shutdown(socket.SHUT_RDWR)
+                if _name(same.fileno()) == name:  # the descriptor may be another's by now
+                    same.shutdown(socket.SHUT_RDWR)
         self._known.clear()
+
+
+def _name(descriptor: int) -> str:
+    return os.readlink(f"{OPEN_FILES}/{descriptor}")
 
 
 def _sockets() -> dict[str, int]:
@@ -52,7 +58,7 @@ def _sockets() -> dict[str, int]:
     with suppress(FileNotFoundError):
         for descriptor in os.listdir(OPEN_FILES):
             with suppress(OSError):
-                name = os.readlink(f"{OPEN_FILES}/{descriptor}")
+                name = _name(int(descriptor))
                 if name.startswith("socket:"):
                     found[name] = int(descriptor)
     return found

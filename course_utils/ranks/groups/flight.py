@@ -4,11 +4,19 @@ A recorder is there where torch was built with it: one without CUDA has none for
 give the same entries from both: an entry counts once.
 """
 
+import time
 from typing import Any
 
 from course_utils.ranks.groups import torch_inside
 
 Record = dict[str, Any]
+_since = 0  # in nanoseconds of the system's clock
+
+
+def forget() -> None:
+    """What is recorded so far is of groups that are closed, whose names new ones will have."""
+    global _since
+    _since = time.time_ns()
 
 
 def entries() -> list[Record]:
@@ -21,7 +29,8 @@ def entries() -> list[Record]:
     for held in torch_inside.recorders():
         for entry in held:
             key = tuple(entry[k] for k in ("time_created_ns", "record_id", "profiling_name"))
-            found.setdefault(key, entry)
+            if entry["time_created_ns"] >= _since:
+                found.setdefault(key, entry)
     return [found[key] for key in sorted(found)]
 
 

@@ -2,10 +2,11 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from course_utils.ranks.groups import opening, torch_inside
+from course_utils.ranks.groups import flight, notes, opening, torch_inside
 from course_utils.ranks.groups.connections import Connections
 
 OPENED_AS = {"nccl": "cpu:gloo,cuda:nccl"}  # CPU tensors go through gloo on every machine
@@ -62,12 +63,14 @@ class Group:
         import torch.distributed as dist
 
         self._cell, self._opened, self.claimed = order["key"], 0, False
+        notes.opened = 0
         self.wait = timedelta(seconds=order["timeout"])
         if self._ended:  # looking takes 0.3 ms
             self.connections.settle()
-        lost = self._is_lost()
+        lost = not order.get("anew") and self._is_lost()
         if dist.is_initialized() and (lost or order.get("anew") or order["debug"] != self._debug):
             self.close()
+            flight.forget()
         self._set_debug(order["debug"])
         if dist.is_initialized():
             torch_inside.set_timeout(self.wait)
@@ -90,6 +93,9 @@ class Group:
 
     def open(self, **asked: Any) -> None:
         """Opens the default group, as torch does."""
+        notes.opened += 1
+        if torch_inside.default_group() is None:
+            torch_inside.count_anew()
         self.init(**asked)
         self._default = torch_inside.default_group()
 
@@ -105,8 +111,21 @@ class Group:
         if self.backend == "nccl":
             torch_inside.abort_groups()
         self.connections.cut()
-        dist.destroy_process_group()
+        if dist.is_initialized():  # an abort leaves nothing
+            dist.destroy_process_group()
         self._ended = True
+
+    def give_up(self) -> None:
+        """Ends every wait for other ranks, each with an error in its own thread.
+
+        Any thread may call it. The groups are of no use then: `prepare` must open them anew.
+        """
+        self._ended = True
+        self.connections.cut()
+        if self._file:
+            _spoil(self._file)
+        if self.backend == "nccl":
+            torch_inside.abort_groups()
 
     def is_an_ended_one(self, failure: Record) -> bool:
         """Whether a group failed because it was closed, and not because another rank is gone."""
@@ -129,10 +148,19 @@ class Group:
         self._opened, self._file = self._opened + 1, ""
         name = f"{self._cell}-{self._opened}"
         if self.folder is None:
-            return dist.PrefixStore(name, self.server)
+            with self.connections.watched():  # one of its own, so that it can be cut
+                return dist.PrefixStore(name, self.server.clone())
         os.makedirs(self.folder, exist_ok=True)  # somebody may have tidied up
         self._file = os.path.join(self.folder, name)
         return dist.FileStore(self._file, self.world_size)
+
+
+def _spoil(file: str) -> None:
+    """Lets a FileStore's file lead nowhere: who waits for a key in it gets an error."""
+    circle = f"{file}.{os.getpid()}"
+    with suppress(OSError):
+        os.symlink(file, circle)
+        os.replace(circle, file)
 
 
 def new_folder() -> str:

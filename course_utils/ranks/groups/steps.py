@@ -10,9 +10,11 @@ from course_utils.ranks.groups import flight, torch_inside
 from course_utils.ranks.watch.report import names
 
 Standing = dict[str, Any]  # as `Counter.standing` gives it
+FREED = "Every wait for another rank was ended."
+BROKEN = "A group has failed."
 ANEW = (
-    "The next cell opens the group anew, and variables stay. What was made over the old group "
-    "(DDP, FSDP, new_group, a device mesh) must be made again."
+    "The next cell opens the group anew: make again what was made over the old one "
+    "(DDP, FSDP, new_group, a device mesh)."
 )
 
 

@@ -1,6 +1,7 @@
 """What this package takes of torch that isn't public: one place to look when torch moves on.
 
-Seen in torch 2.13.0, the names in each docstring. Where a torch lacks one, what rests on it does
+Seen in torch 2.13.0, the names in each docstring. 2.11.0 was read, not run: it has all of them, and
+of `notes.COLLECTIVES` it lacks those with `_single`. Where a torch lacks one, what rests on it does
 less: groups that can't be counted are opened anew after every failure, and old ones aren't cut off.
 """
 
@@ -110,6 +111,17 @@ def groups_made() -> int:
     return getattr(getattr(c10d, "_world", None), "group_count", 0)
 
 
+def count_anew() -> None:
+    """Lets the next group have the first number as its name, as on a rank that made none so far.
+
+    `_world.group_count`, which an `init_process_group` that fails leaves raised.
+    """
+    import torch.distributed.distributed_c10d as c10d
+
+    if groups_made():
+        c10d._world.group_count = 0
+
+
 def calls_of(group: Any) -> int | None:
     """How many collectives and messages a group has begun on this rank; None where it doesn't tell.
 
@@ -129,7 +141,7 @@ def abort_groups() -> None:
     """
     import torch.distributed.distributed_c10d as c10d
 
-    if hasattr(c10d, "_abort_process_group"):
+    if hasattr(c10d, "_abort_process_group") and default_group() is not None:
         c10d._abort_process_group()
 
 

@@ -68,7 +68,8 @@ def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
         return door(seen, pending) if door else None
     if frame.f_code.co_name == "_new_process_group_helper":
         ranks = list(seen.get("global_ranks_in_group") or range(seen.get("group_size", 0)))
-        return [{"kind": "set-up", "group": str(seen.get("group_name")), "ranks": ranks}]
+        own = {"group": str(seen.get("group_name")), "ranks": ranks, "opened": notes.opened}
+        return [{"kind": "set-up", **own}]
     return (collectives(pending) or None) if _at_torch(frame) else None
 
 
@@ -163,7 +164,7 @@ def state(entries: list[flight.Record]) -> dict[str, Any]:
     """
     latest = {flight.told(e)["group"]: e["collective_seq_id"] for e in entries if not e["is_p2p"]}
     found: dict[str, Any] = {"me": notes.me(), "groups": {}, "joined": {}, "made": {},
-                             "messages": [], "calls": []}  # fmt: skip
+                             "messages": [], "calls": [], "opened": notes.opened}  # fmt: skip
     for group, ranks in notes.groups():
         name, kept_by = group.group_name, notes.ledger(group)
         found["groups"][name], found["made"][name] = ranks, kept_by.made

@@ -15,7 +15,8 @@ STEP = re.compile(r'File "(<ranks cell \d+>)", line (\d+)')
 SOURCE = re.compile(r"\[/[^\]]*\.cc:\d+\] ?|\[[\d.:a-f]+\]:\d+ ?")
 ADVICE = re.compile(r"\. This is typically caused.*", re.S)
 TOGETHER_SECONDS = 0.1
-GONE = "Their variables are gone; the next cell gets fresh ranks."
+KEPT = "The ranks and their variables are still there."
+GONE = "All ranks were stopped. Their variables are gone; the next cell gets fresh ranks."
 
 
 @dataclass
@@ -72,7 +73,7 @@ def first_cause(outcomes: Outcomes) -> int:
     return min(r for r, at in likely.items() if at - min(likely.values()) < TOGETHER_SECONDS)
 
 
-def failed(outcomes: Outcomes, places: Places, gone: bool) -> str:
+def failed(outcomes: Outcomes, places: Places) -> str:
     """The message for a cell in which at least one rank failed."""
     failure = outcomes[first_cause(outcomes)].failure
     same = [
@@ -85,9 +86,8 @@ def failed(outcomes: Outcomes, places: Places, gone: bool) -> str:
     others = {r: o.failure for r, o in outcomes.items() if o.failure and r not in same}
     lines += words.where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
     done = [r for r, o in outcomes.items() if not o.failure]
-    if done and (gone or others):
+    if done and (places or others):
         lines.append(f"  {names(done)} had finished the cell")
-    lines.append(GONE if gone else "The ranks and their variables are still there.")
     return "\n".join(lines)
 
 
@@ -100,13 +100,12 @@ def stuck(outcomes: Outcomes, places: Places, states: Mapping[int, State]) -> st
     lines = [*(_never_ends(places, states) or deadlock), *words.where_all(places)]
     if outcomes:
         lines.append(f"  {names(outcomes)} had finished the cell")
-    return "\n".join([*lines, f"All ranks were stopped. {GONE}"])
+    return "\n".join(lines)
 
 
-def stopped(why: str, places: Places, gone: bool) -> str:
+def stopped(why: str, places: Places) -> str:
     """The message for a cell that was stopped by the reader or by its limit."""
-    kept = GONE if gone else "The ranks and their variables are still there."
-    return "\n".join([f"✗ {why}", *words.where_all(places), kept])
+    return "\n".join([f"✗ {why}", *words.where_all(places)])
 
 
 def running(seconds: float, places: Places, doubts: Sequence[str] = ()) -> str:
@@ -162,8 +161,7 @@ def died(rank: int, code: int | None, said: str, place: dict[str, Any] | None) -
         message += ", perhaps for want of memory" if code == -signal.SIGKILL else ""
     else:
         message = f"the process exited with status {code}"
-    last = [line for line in said.splitlines() if line.strip()][:3]
-    found = {"kind": "died", "name": "died", "code": code, "message": message, "words": last}
+    found = {"kind": "died", "name": "died", "code": code, "message": message, "final": True}
     return {**place, **found}
 
 

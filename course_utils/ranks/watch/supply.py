@@ -86,7 +86,9 @@ class Supply:
 
     def _set_up(self, need: Need, _me: int) -> str:
         known = {m: self._known_as(state, need["group"]) for m, state in self.states.items()}
-        there = all(need["ranks"] in known[m] for m in need["ranks"])
+        begun = need.get("opened", 0)  # before, the others' group of that name was another one
+        late = any(self.states[m].get("opened", begun) < begun for m in need["ranks"])
+        there = not late and all(need["ranks"] in known[m] for m in need["ranks"])
         there = there and all(ranks == need["ranks"] for made in known.values() for ranks in made)
         return "sets up a group with all of its ranks" if there else ""
 

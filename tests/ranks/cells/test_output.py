@@ -55,6 +55,23 @@ def test_the_last_words_of_a_rank_that_crashes_are_there_after_a_flood(capsys):
         ranks.run_cell(crash, 1)
 
 
+ENDS = {
+    "crashes": "__import__('ctypes').string_at(0)",
+    "leaves": "os._exit(1)",
+    "is killed": "os.kill(os.getpid(), 9)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_a_rank_said_before_it_died_is_shown_and_no_dump(end, capsys):
+    code = "import os\nprint('first')\nprint('second')\nos.system('echo third')\n"
+    with pytest.raises(ranks.RankError, match=r"rank 1.* died"):
+        ranks.run_cell(f"{code}if rank:\n    {ENDS[end]}", 2)
+    told = capsys.readouterr().out
+    assert "[rank 1] first\n[rank 1] second\n[rank 1] third\n" in told
+    assert "Fatal Python error" not in told and "Current thread" not in told
+
+
 def test_letters_that_are_split_between_two_readings_stay_whole(capsys):
     code = "import os, time\nfor byte in '≈é'.encode():\n    os.write(1, bytes([byte]))\n"
     assert said(capsys, code + "    time.sleep(0.7)") == "[rank 0] ≈é\n"

@@ -1,11 +1,12 @@
 """The program of a rank: it finds its number, and calls first what it is told to."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from course_utils import ranks
-from course_utils.ranks.engine import wire
+from course_utils.ranks.engine import rank_program, wire
 from course_utils.ranks.engine.ids import NAMES, find_ids
 
 pytestmark = [
@@ -40,3 +41,12 @@ def test_what_ranks_are_to_call_first_is_called_and_its_failure_has_words(monkey
         with pytest.raises(ranks.RankError, match="No module named 'no_such_module'") as failed:
             ranks.run_cell("rank")
         assert wire.PREPARE in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "backend, kind, lost", [("nccl", "group", True), ("nccl", "python", False),
+                            ("gloo", "group", False)],
+)  # fmt: skip
+def test_a_rank_whose_gpu_may_be_in_any_state_does_not_go_on(backend, kind, lost):
+    rank = SimpleNamespace(group=SimpleNamespace(backend=backend))
+    assert rank_program.Rank._is_lost(rank, {"kind": kind}) is lost

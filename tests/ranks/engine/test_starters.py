@@ -118,7 +118,7 @@ def test_a_rank_of_torchrun_that_dies_at_the_start_is_named(rank_1_dies):
 
 def test_a_forked_rank_that_is_killed_at_the_start_is_named():
     ranks.start(1)
-    (helper,) = session._session.starter._running
+    (helper,) = session.now.starter._running
     children = Path(f"/proc/{helper.pid}/task/{helper.pid}/children")
     before = children.read_text()
 

@@ -1,5 +1,7 @@
 """What torch's flight recorders know: read from both, and counted once."""
 
+import time
+
 from course_utils.ranks.groups import flight, torch_inside
 from course_utils.ranks.watch import report
 from course_utils.ranks.watch.report import Outcome
@@ -43,3 +45,16 @@ def test_pending_is_the_oldest_that_neither_recorder_calls_done(recorders):
     nccl += [entry("nccl", n, retired=False, state="started") for n in (1, 2)]
     oldest = flight.told(flight.pending(flight.entries())[0])
     assert (oldest["group"], oldest["seq"]) == ("nccl:0", 2)
+
+
+def test_entries_of_groups_that_are_closed_are_none_of_those_that_have_their_names(
+    recorders, monkeypatch
+):
+    gloo, _ = recorders.values()
+    monkeypatch.setattr(flight, "_since", 0)
+    gloo += [entry("gloo", 0, retired=False)]
+    assert len(flight.pending(flight.entries())) == 1
+    flight.forget()
+    assert flight.entries() == []
+    gloo += [entry("gloo", 1, time_created_ns=time.time_ns())]
+    assert len(flight.entries()) == 1

@@ -26,7 +26,7 @@ def test_a_message_of_gloo_loses_its_addresses():
         "[/build/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:29344. "
         "This is typically caused by a remote worker crashing."
     )
-    text = report.failed({0: failure("group", 1.0, message=said)}, {}, gone=True)
+    text = report.failed({0: failure("group", 1.0, message=said)}, {})
     assert text.splitlines()[0] == "✗ rank 0: RuntimeError: Connection closed by peer"
 
 
