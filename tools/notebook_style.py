@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 RULES = NOTEBOOKS / ".ruff.toml"
 FIRST_EDITIONS = (  # written before there were rules; each goes from here when it keeps them
-    "11_collectives",
     "12_data_parallelism",
 )
 

@@ -5,13 +5,11 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "by_hand": "formula slowest_seconds",
-        "costs": (
-            "Link busbw fit fit_half hierarchical_seconds pipelined_tree_seconds ring_seconds "
-            "seconds_from_busbw"
-        ),
+        "by_hand": "gpu_seconds gpu_spans slowest_seconds",
+        "costs": "Link busbw fit fit_half seconds_from_busbw",
+        "played_link": "PlayedLink",
         "rank_blocks": "draw_holdings",
         "ring_widget": "ring_moments ring_steps",
-        "trials": "ANSWERS count_all_reduce right_answer sum_by time_all_reduces time_on_gpus",
+        "simulated_ranks": "simulate",
     },
 )

@@ -16,7 +16,6 @@ TERMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "S": lambda size: size,
     "√S": np.sqrt,
 }
-NODE = 8  # GPUs of a machine
 
 
 def algbw(seconds: float, n_bytes: float) -> float:
@@ -93,23 +92,3 @@ def ring_seconds(link: Link, n: int, n_bytes: float) -> float:
 def tree_seconds(link: Link, n: int, n_bytes: float) -> float:
     """A binomial tree: 2⌈log₂ n⌉ steps with all the bytes."""
     return 2 * math.ceil(math.log2(n)) * (link.alpha + link.beta * n_bytes)
-
-
-def pipelined_tree_seconds(link: Link, n: int, n_bytes: float) -> float:
-    """Two trees at once, each with half of the bytes in small pieces, as NCCL does it.
-
-    The latency of a tree, the bandwidth of a ring. Source: NVIDIA, "Massively scale your deep
-    learning training with NCCL 2.4" (double binary trees).
-    """
-    return 2 * math.ceil(math.log2(n)) * link.alpha + 2 * link.beta * n_bytes
-
-
-def hierarchical_seconds(inside: Link, between: Link, n: int, n_bytes: float) -> float:
-    """Rings of two levels: reduce_scatter in each node, all_reduce of the shares, all_gather.
-
-    GPU i of a node talks to GPU i of the others over a link of its own.
-    """
-    if n <= NODE:
-        return ring_seconds(inside, n, n_bytes)
-    within = ring_seconds(inside, NODE, n_bytes)  # a reduce_scatter and an all_gather
-    return within + ring_seconds(between, n // NODE, n_bytes / NODE)

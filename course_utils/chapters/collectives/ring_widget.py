@@ -1,18 +1,24 @@
 """A widget: the ring all_reduce, step by step, with the chunks that each rank really holds."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from course_utils.chapters.collectives.by_hand import ring_all_reduce
+from course_utils.chapters.collectives.by_hand import Net
 from course_utils.chapters.collectives.rank_blocks import PALETTE
 from course_utils.chapters.collectives.simulated_ranks import SimulatedNet, simulate
 from course_utils.figures.controls import Controls, slider
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
 
+if TYPE_CHECKING:
+    import torch
+
+Ring = Callable[["torch.Tensor", Net], None]  # replaces a rank's tensor by the sum of all of them
 Moment = list[list[int]]  # by rank: the value of each chunk
 
 
-def ring_moments(n: int) -> list[Moment]:
-    """The chunks of `n` ranks before each of the 2(n−1) steps of a ring, and at the end.
+def ring_moments(ring: Ring, n: int) -> list[Moment]:
+    """The chunks of `n` ranks before each of the 2(n−1) steps of `ring`, and at the end.
 
     Rank r begins with 10^r in each chunk, so the digits of a chunk say whose parts are in it.
     """
@@ -26,22 +32,22 @@ def ring_moments(n: int) -> list[Moment]:
 
     def work(net: SimulatedNet) -> None:
         held[net.rank] = torch.full((n,), 10**net.rank)
-        ring_all_reduce(held[net.rank], net)
+        ring(held[net.rank], net)
         look(net)
 
     simulate(n, work, look)
     return [[seen[step, rank] for rank in range(n)] for step in range(2 * (n - 1) + 1)]
 
 
-def ring_steps() -> Controls:
-    """Sliders for the number of ranks and the step, over the chunks of every rank."""
+def ring_steps(ring: Ring) -> Controls:
+    """Sliders for the number of ranks and the step, over what `ring` did to every rank's chunks."""
     ranks, steps = slider("ranks", range(2, 7), 4), slider("steps done", range(7), 3)
     ranks.observe(lambda change: steps.set_trait("max", 2 * (change["new"] - 1)), "value")
     alt = "The chunks of each rank, step by step: sums grow along the ring, then travel round it"
-    return Controls(draw_ring, alt, n=ranks, step=steps)
+    return Controls(partial(draw_ring, ring), alt, n=ranks, step=steps)
 
 
-def draw_ring(n: int, step: int) -> tuple[Picture, str]:
+def draw_ring(ring: Ring, n: int, step: int) -> tuple[Picture, str]:
     """The chunks after `step` steps, and as HTML what happens next and what was sent so far."""
     if step == 2 * (n - 1):
         doing = "done: every chunk of every rank is the sum"
@@ -50,7 +56,7 @@ def draw_ring(n: int, step: int) -> tuple[Picture, str]:
     else:
         doing = "next: each rank sends a finished chunk to its right, which <b>keeps</b> it"
     sent = f"sent by each rank so far: <b>{step}</b> chunks of 1/{n}"
-    return draw_moment(ring_moments(n), step), f"{doing} · {sent}"
+    return draw_moment(ring_moments(ring, n), step), f"{doing} · {sent}"
 
 
 @styled
