@@ -14,6 +14,7 @@ from course_utils.core import files
 
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 LIMIT_SECONDS = 120.0
+AGENTS_REPORT = "failed (exitcode: "
 
 
 class LaunchError(Exception):
@@ -61,8 +62,13 @@ class Launched:
             self.stop()
         if status != 0:
             how = f"took over {limit_seconds:.0f} s" if status is None else f"failed ({status})"
-            said = self._file("err").read_text(encoding="utf-8").strip().splitlines()[-20:]
-            raise LaunchError("\n".join([f"torchrun {how}. It said last:", *said]))
+            raise LaunchError("\n".join([f"torchrun {how}. Its ranks said last:", *self._said()]))
+
+    def _said(self, most: int = 12) -> list[str]:
+        """The last lines of errors before the agent's own report, which follows them."""
+        lines = self._file("err").read_text(encoding="utf-8").strip().splitlines()
+        reports = [at for at, line in enumerate(lines) if AGENTS_REPORT in line]
+        return lines[: reports[-1] if reports else len(lines)][-most:]
 
     def stop(self) -> None:
         """Ends it: torchrun ends its ranks before it goes."""
