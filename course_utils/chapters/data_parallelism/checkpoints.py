@@ -73,6 +73,19 @@ def load(path: str | Path, world_size: int | None = None) -> State:
     return state
 
 
+def random_states() -> State:
+    """This rank's generators: the processor's, and its GPU's where it has used one."""
+    cuda = {"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_initialized() else {}
+    return {"cpu": torch.get_rng_state(), **cuda}
+
+
+def set_random_states(states: State) -> None:
+    """Puts the generators back where `random_states` found them."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
+
+
 def newest(folder: str | Path) -> Path | None:
     """The last checkpoint `step-….pt` of a folder that loads; None where there is none."""
     for path in sorted(Path(folder).glob("step-*.pt"), reverse=True):

@@ -205,7 +205,7 @@ def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
     hints=(
         "The batch: whole samples beside the state in memory, and n times as many may not be "
         "more than largest_batch. Both bounds hold: take the smaller.",
-        "The rate grows as the global batch, n·local, over base_batch.",
+        "Adam's rate grows as the square root of the global batch, n·local, over base_batch.",
         "C = local·sample_flops/flops_per_s. A ring costs 2(n−1)·(alpha + beta·bytes/n) for "
         "each bucket of gradient_bytes/buckets. The step takes C and what is exposed.",
     ),

@@ -1,5 +1,6 @@
 """Clusters offered for a training run, drawn at random, and the right plan for each."""
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ def draw_offer() -> Offer:
         sample_bytes=sample,
         largest_batch=8 * random.randint(2, 64) + random.randint(0, 7),
         base_batch=random.choice([16, 32, 64]),
-        base_rate=random.choice([1e-4, 3e-4, 0.02]),
+        base_rate=random.choice([1e-4, 3e-4, 1e-3]),
         sample_flops=6 * parameters * random.choice([256, 1024, 2048]),
         flops_per_s=4e14,
         gradient_bytes=round(4 * parameters),
@@ -61,7 +62,7 @@ def right_plan(offer: Offer) -> tuple[int, float, float]:
     """Local batch, learning rate and efficiency."""
     fits = (offer.memory_bytes - offer.state_bytes) // offer.sample_bytes
     local = min(fits, offer.largest_batch // offer.n)
-    rate = offer.base_rate * offer.n * local / offer.base_batch
+    rate = offer.base_rate * math.sqrt(offer.n * local / offer.base_batch)
     flops = local * offer.sample_flops
     return local, rate, efficiency(offer.cluster, flops, offer.gradient_bytes, offer.buckets)
 

@@ -117,6 +117,16 @@ def fit_latency(models: Iterable[Trained], few: int, many: int) -> float:
     return above / below
 
 
+def growth(model: Trained, few: int, between: int, many: int) -> float:
+    """What a step grows by from `between` to `many` devices, over that from `few` to `between`.
+
+    Where each number is twice the one before, rings whose steps all show give 2 (their steps
+    double), trees 1 (a level more each time), and what computing hides at first more than 2.
+    """
+    later = model.seconds(many) - model.seconds(between)
+    return later / (model.seconds(between) - model.seconds(few))
+
+
 def by_latency(model: Trained, alpha: float, known: int, n: int) -> float:
     """The throughput on `n` devices, from that on `known` ones and the steps that are added."""
     return model.tokens / (model.seconds(known) + model.messages * (n - known) * alpha)

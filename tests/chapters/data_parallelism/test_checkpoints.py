@@ -115,3 +115,19 @@ def test_a_file_of_someone_else_is_refused_before_anything_in_it_runs(path):
 
 def test_an_empty_folder_has_no_newest(tmp_path):
     assert checkpoints.newest(tmp_path / "nowhere") is None
+
+
+def test_random_numbers_go_on_where_they_were():
+    kept = checkpoints.random_states()
+    first = torch.rand(3)
+    checkpoints.set_random_states(kept)
+    assert torch.equal(torch.rand(3), first)
+
+
+def test_a_gpus_random_numbers_are_kept_where_one_is_in_use(monkeypatch):
+    given = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: torch.arange(3))
+    monkeypatch.setattr(torch.cuda, "set_rng_state", given.append)
+    checkpoints.set_random_states(checkpoints.random_states())
+    assert torch.equal(given[0], torch.arange(3))

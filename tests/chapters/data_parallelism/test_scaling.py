@@ -13,6 +13,7 @@ from course_utils.chapters.data_parallelism.scaling import (
     efficiency,
     exposed_seconds,
     fit_latency,
+    growth,
     last_ratio_again,
     messages_seconds,
     step_spans,
@@ -81,3 +82,9 @@ def test_published_rows_become_models():
     models = trained(published("llm_foundry_h100").rows)
     assert list(models["7B"].throughput) == [8, 128, 256, 512]
     assert models["1B"].tokens == 12 * 2048 and models["70B"].messages == 240
+
+
+def test_a_rings_steps_grow_twice_as_much_and_a_trees_as_much():
+    assert growth(made(0.5, 48), 128, 256, 512) == pytest.approx(2)
+    tree = Trained(1000, 1, 1, {n: 1000 / (1 + 0.1 * k) for k, n in ((7, 128), (8, 256), (9, 512))})
+    assert growth(tree, 128, 256, 512) == pytest.approx(1)

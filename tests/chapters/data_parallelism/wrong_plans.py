@@ -3,11 +3,11 @@
 import math
 
 
-def by_rules(offer, fits=True, bounded=True, scaled=True, latency=True, exposed=None):
+def by_rules(offer, fits=True, bounded=True, power=0.5, latency=True, exposed=None):
     local = (offer.memory_bytes - offer.state_bytes) // offer.sample_bytes if fits else 10**9
     if bounded:
         local = min(local, offer.largest_batch // offer.n)
-    rate = offer.base_rate * (offer.n * local / offer.base_batch if scaled else 1)
+    rate = offer.base_rate * (offer.n * local / offer.base_batch) ** power
     compute = local * offer.sample_flops / offer.flops_per_s
     bucket = offer.gradient_bytes / offer.buckets
     step = (offer.alpha if latency else 0) + offer.beta * bucket / offer.n
@@ -28,7 +28,11 @@ def forgets_the_memory(offer):
 
 
 def keeps_the_rate(offer):
-    return by_rules(offer, scaled=False)
+    return by_rules(offer, power=0)
+
+
+def scales_the_rate_as_for_sgd(offer):
+    return by_rules(offer, power=1)
 
 
 def forgets_the_latency(offer):
@@ -84,9 +88,9 @@ def hides_behind_all_computing(offer):
 
 WRONG = {
     "scaling.plan": [
-        fills_the_memory, forgets_the_memory, keeps_the_rate, forgets_the_latency, hides_nothing,
-        hides_everything_behind_the_backward_pass, says_it_scales, global_batch_for_local,
-        leaves_a_byte_free, below_the_largest_batch, an_efficiency_of_nan, a_rate_of_nan, percent,
-        hides_behind_all_computing,
+        fills_the_memory, forgets_the_memory, keeps_the_rate, scales_the_rate_as_for_sgd,
+        forgets_the_latency, hides_nothing, hides_everything_behind_the_backward_pass,
+        says_it_scales, global_batch_for_local, leaves_a_byte_free, below_the_largest_batch,
+        an_efficiency_of_nan, a_rate_of_nan, percent, hides_behind_all_computing,
     ],
 }  # fmt: skip

@@ -1,0 +1,85 @@
+"""A cell of the notebook as a program, started by torchrun while other cells run."""
+
+import atexit
+import linecache
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from course_utils.core import files
+
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+LIMIT_SECONDS = 120.0
+AGENTS_REPORT = "failed (exitcode: "
+
+
+class LaunchError(Exception):
+    """A program that failed, or that took too long; with the last lines that it said."""
+
+
+def write_program(path: str | Path, *functions: Callable[..., Any]) -> int:
+    """Writes the cells that define `functions`, in that order and each once; the lines of code."""
+    cells = dict.fromkeys(one.__code__.co_filename for one in functions)
+    texts = ["".join(linecache.getlines(name)).strip("\n") for name in cells]
+    Path(path).write_text("\n\n\n".join(texts) + "\n", encoding="utf-8")
+    return sum(bool(line.strip()) for text in texts for line in text.splitlines())
+
+
+class Launched:
+    """A command that runs in a folder; what it prints is kept there, in two files."""
+
+    def __init__(self, command: str, folder: str | Path, **environment: str) -> None:
+        """Starts `command`, whose first word is torchrun, with the course on Python's path.
+
+        It sees no GPU rank's variables of this process. It ends with this Python at the latest.
+        """
+        self.folder = Path(folder)
+        first, *words = shlex.split(command)
+        if first != "torchrun":
+            raise ValueError(f"a command that begins with torchrun, not {first}")
+        own = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
+        own |= {"PYTHONPATH": str(files.ROOT), "OMP_NUM_THREADS": "1", **environment}
+        with self._file("out").open("w") as out, self._file("err").open("w") as err:
+            self._process = subprocess.Popen(
+                [*TORCHRUN, *words], cwd=folder, env=own, stdout=out, stderr=err
+            )
+        atexit.register(self.stop)
+
+    def lines(self) -> list[str]:
+        """What its ranks printed, sorted: who of them is first is chance."""
+        return sorted(self._file("out").read_text(encoding="utf-8").splitlines())
+
+    def wait(self, limit_seconds: float = LIMIT_SECONDS) -> None:
+        """Returns when it has ended well. Raises: LaunchError."""
+        try:
+            status: int | None = self._process.wait(limit_seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+            self.stop()
+        if status != 0:
+            how = f"took over {limit_seconds:.0f} s" if status is None else f"failed ({status})"
+            raise LaunchError("\n".join([f"torchrun {how}. Its ranks said last:", *self._said()]))
+
+    def _said(self, most: int = 12) -> list[str]:
+        """The last lines of errors before the agent's own report, which follows them."""
+        lines = self._file("err").read_text(encoding="utf-8").strip().splitlines()
+        reports = [at for at, line in enumerate(lines) if AGENTS_REPORT in line]
+        return lines[: reports[-1] if reports else len(lines)][-most:]
+
+    def stop(self) -> None:
+        """Ends it: torchrun ends its ranks before it goes."""
+        atexit.unregister(self.stop)
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(40)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"torchrun.{name}"

@@ -1,0 +1,112 @@
+"""The notebook's program under torchrun: restarted after a kill, on two nodes, stopped, refused."""
+
+import os
+import re
+import sys
+from collections import Counter
+
+import pytest
+import torch
+
+from course_utils import ranks
+from course_utils.chapters.data_parallelism import checkpoints
+from course_utils.chapters.data_parallelism.launching import Launched, LaunchError, write_program
+from tests.chapters.data_parallelism.page_cells import CELLS
+from tests.support.torchrun import free_port
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
+OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory):
+    """`save` and `train` of the page's two cells, from files that hold these."""
+    folder, names = tmp_path_factory.mktemp("cells"), {}
+    for name in ("keep", "resumable"):
+        path = folder / f"{name}_cell.py"
+        path.write_text(CELLS[name])
+        exec(compile(CELLS[name], str(path), "exec"), names)
+    return names["save"], names["train"]
+
+
+@pytest.fixture(scope="module")
+def unkilled(functions, tmp_path_factory):
+    """The end of two ranks that nobody killed, as the notebook runs them."""
+    folder = tmp_path_factory.mktemp("unkilled")
+    ranks.start(2, device="cpu")
+    try:
+        losses = ranks.run(functions[1], folder)
+    finally:
+        ranks.stop()
+    assert losses[0] == losses[1]
+    return checkpoints.load(folder / "step-0012.pt")
+
+
+@pytest.fixture
+def program(functions, tmp_path):
+    write_program(tmp_path / "train.py", *functions)
+    return tmp_path
+
+
+def require_equal(end, other):
+    assert end["losses"] == other["losses"]
+    pairs = zip(end["model"].values(), other["model"].values(), strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)
+
+
+def test_a_program_is_its_cells_one_after_another(program):
+    text = (program / "train.py").read_text()
+    assert text == CELLS["keep"] + "\n\n\n" + CELLS["resumable"] + "\n"
+    compile(text, "train.py", "exec")
+
+
+def test_a_rank_killed_under_torchrun_is_restarted_and_ends_where_nobody_was_killed(
+    program, unkilled
+):
+    words = "torchrun --standalone --nproc-per-node 2 --max-restarts 3 train.py kept cpu"
+    running = Launched(words, program, **OWN_STORE)
+    running.wait()
+    starts = Counter(re.search(r"COUNT=(\d)$", line)[1] for line in running.lines())
+    assert starts["0"] == 2 and all(n == 2 for n in starts.values()) and len(starts) >= 2
+    require_equal(checkpoints.load(program / "kept" / "step-0012.pt"), unkilled)
+
+
+def test_two_nodes_end_where_the_notebook_does(program, unkilled, functions):
+    words = (
+        f"torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --max-restarts 2 "
+        f"--rdzv-endpoint 127.0.0.1:{free_port()} --rdzv-id course train.py kept cpu"
+    )
+    nodes = []
+    for name in ("one", "two"):
+        (program / name).mkdir()
+        (program / name / "kept").symlink_to(program / "kept")
+        write_program(program / name / "train.py", *functions)
+        nodes.append(Launched(words, program / name, **OWN_STORE))
+    (program / "kept").mkdir()
+    for node in nodes:
+        node.wait()
+    require_equal(checkpoints.load(program / "kept" / "step-0012.pt"), unkilled)
+
+
+def test_a_program_that_fails_is_told_with_what_it_said_last(tmp_path):
+    (tmp_path / "bad.py").write_text("raise ValueError('no such learning rate')")
+    with pytest.raises(LaunchError, match=r"torchrun failed \(1\)[\s\S]*no such learning rate"):
+        Launched("torchrun --standalone bad.py", tmp_path).wait()
+
+
+def test_a_program_that_takes_too_long_is_ended_with_its_ranks(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
+    running = Launched("torchrun --standalone slow.py", tmp_path)
+    with pytest.raises(LaunchError, match="took over 8 s"):
+        running.wait(limit_seconds=8)
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    running.stop()  # again: nothing is left to stop
+
+
+def test_only_torchrun_is_started(tmp_path):
+    with pytest.raises(ValueError, match="begins with torchrun"):
+        Launched("rm -r .", tmp_path)
