@@ -2,7 +2,7 @@
 
 `python -m tools.bench.ddp [rounds]` runs the chapter's own cells on 2 and 4 ranks, with buckets of
 1 and 25 MiB, for the page's model and for 4 and 16 layers of width 512, and prints seconds and the
-ratio of ours to torch's. A model that is too large for this machine's patience: `[rounds] [layers]`.
+ratio of ours to torch's. `[rounds] [layers]` leaves out models of more layers.
 """
 
 import json
