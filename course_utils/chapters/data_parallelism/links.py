@@ -1,21 +1,19 @@
-"""An all_reduce that counts its messages and bytes, and one whose link is slow on purpose.
+"""An all_reduce that counts its messages and bytes, and one that takes time and nothing else.
 
-A link of `alpha` seconds a message and `beta` seconds a byte that a ring's rank sends, 2(n−1)/n of
-the tensor, makes two cores behave as two machines do: while bytes travel, the processor is free.
+While bytes travel between machines, their processors are free: no two ranks on one machine behave
+so, whose cores are the network as well. A link that is a clock does.
 """
 
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
 
 from course_utils.chapters.collectives.by_hand import Net, naive_all_reduce
-from course_utils.figures.timeline import Spans
+from course_utils.figures.timeline import Span, Spans
 
 
 class Work(Protocol):
@@ -57,59 +55,65 @@ class CountedLink:
         return work
 
 
-class SlowLink(CountedLink):
-    """A link on which one message after the other takes α + β·bytes.
+class ClockLink(CountedLink):
+    """A link of time alone: it adds nothing up, and no processor works for it.
 
-    A thread sleeps for that time and then adds up, so the caller's own thread can compute.
-    `spans` has what ran while `watch` did: on the rank's row and on its link's.
+    Messages go one after the other, as NCCL's do on a stream: each takes `alpha` seconds and
+    `beta` a byte of its tensor. Who waits sleeps until its message is due. `spans` has when a
+    message was on its way and when its rank waited; `given` when each was handed over.
     """
 
-    def __init__(self, alpha: float, beta: float) -> None:
-        super().__init__()
+    def __init__(self, alpha: float = 0.0, beta: float = 0.0) -> None:
         self.alpha, self.beta = alpha, beta
-        self.spans, self._watched = Spans(), False
-        self._thread = ThreadPoolExecutor(1, "link")
+        super().__init__()
 
-    def seconds(self, n_bytes: int, n: int) -> float:
-        """What one message costs on this link, between `n` ranks."""
-        return self.alpha + self.beta * 2 * (n - 1) / n * n_bytes
+    def reset(self) -> None:
+        """Counts from zero again; nothing is on its way."""
+        super().reset()
+        self.spans, self.given = Spans(), list[float]()
+        self._free = 0.0
 
-    def watch(self, step: Callable[[], object]) -> None:
-        """Runs a step, all ranks at once; its spans are "compute", "wait" and "all_reduce"."""
-        dist.barrier()
-        self._watched = True
-        with self._span("compute", f"rank {dist.get_rank()}"):
-            step()
-        self._watched = False
+    def clock(self, step: Callable[[], object]) -> float:
+        """Seconds of a step over this link; `given` and `spans` count from its begin."""
+        self.reset()
+        start = time.perf_counter()
+        step()
+        end = time.perf_counter()
+        self.given = [at - start for at in self.given]
+        shifted = [replace(s, start=s.start - start, end=s.end - start) for s in self.spans]
+        self.spans = Spans([Span("rank", "compute", 0.0, end - start), *shifted])
+        return end - start
 
     def _begin(self, x: torch.Tensor) -> Work:
-        return _Task(self, self._thread.submit(self._carry, x))
-
-    def _carry(self, x: torch.Tensor) -> None:
-        rank, n = dist.get_rank(), dist.get_world_size()
-        with self._span("all_reduce", f"rank {rank}, link"):
-            time.sleep(self.seconds(x.nbytes, n))
-            dist.all_reduce(x)
-
-    def _span(self, label: str, row: str) -> AbstractContextManager[None]:
-        return self.spans.span(label, row) if self._watched else nullcontext()
+        now = time.perf_counter()
+        begin = max(now, self._free)
+        self._free = begin + self.alpha + self.beta * x.nbytes
+        self.given.append(now)
+        self.spans.append(Span("link", "all_reduce", begin, self._free))
+        return _Due(self._free, self.spans)
 
 
 @dataclass(frozen=True)
-class _Task:
-    """A message of a slow link."""
+class _Due:
+    """A message that is there at a time."""
 
-    link: SlowLink
-    future: "Future[None]"
+    at: float
+    spans: Spans
 
     def wait(self) -> None:
-        with self.link._span("wait", f"rank {dist.get_rank()}"):
-            self.future.result()
+        with self.spans.span("wait", "rank"):
+            while (left := self.at - time.perf_counter()) > 0:
+                time.sleep(left)
 
 
 def apart(x: torch.Tensor, y: torch.Tensor) -> float:
     """How far `x` is from `y`, relative to `y`: the norm of the difference over the norm."""
     return ((x - y).norm() / y.norm()).item()
+
+
+def farthest(rows: Sequence[Mapping[Any, torch.Tensor]], way: Any, origin: Any) -> float:
+    """How far any rank's tensor `way` is from rank 0's `origin`; `rows` has a dict by rank."""
+    return max(apart(row[way], rows[0][origin]) for row in rows if way in row)
 
 
 class PlayedLink:

@@ -18,7 +18,6 @@ from torch.nn.parallel import DistributedDataParallel
 from course_utils import ranks
 from course_utils.chapters.collectives.by_hand import backend_of, gpu_seconds
 from course_utils.chapters.data_parallelism.trials import ddp_against_one, fashion, resnet18_for_28
-from course_utils.core.measurement import format_seconds
 from course_utils.core.timing import synchronize
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.recipes import refuse_nan
@@ -189,17 +188,6 @@ def dp_vs_ddp_row(case: Row) -> Row:
     found = ranks.run(time_resnet18, 256)
     first, *others = (row["peak_bytes"] for row in found)
     return {"seconds": found[0]["seconds"], "first_bytes": first, "other_bytes": max(others)}
-
-
-def shown(rows: list[Row]) -> list[Row]:
-    """The rows as a table shows live ones: seconds and bytes with their units."""
-    return [{column: _written(column, value) for column, value in row.items()} for row in rows]
-
-
-def _written(column: str, value: Any) -> Any:
-    if column.endswith("bytes"):
-        return f"≈ {value / 1e9:.2f} GB"
-    return format_seconds(value) if column.endswith("seconds") else value
 
 
 def _gpt(config: GPTConfig) -> GPT:

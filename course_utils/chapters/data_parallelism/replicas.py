@@ -1,8 +1,6 @@
 """Models and gradients on which chapter 12's ranks try data parallelism."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,29 +8,29 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_utils.chapters.data_parallelism.links import CountedLink, SlowLink, apart
+from course_utils.chapters.collectives.by_hand import slowest_seconds
+from course_utils.chapters.data_parallelism.links import ClockLink, CountedLink
 from course_utils.core.timing import synchronize
-from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 
-LINES = 32  # of a rank's batch
-Buckets = list[list[nn.Parameter]]
-FillBuckets = Callable[[nn.Module, int], Buckets]  # of up to so many bytes
+EARLY = "hooks"  # the page's name for buckets that are sent by them
+LINES = 32  # of a rank's batch, unless said
 
 
-def replica(device: torch.device | str) -> GPT:
-    """A GPT of 52 tensors, 3.2 MB together, the same on every rank."""
+def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GPT:
+    """A GPT, the same on every rank: of 52 tensors, 3.2 MB together, unless said."""
     torch.manual_seed(0)
-    return GPT(GPTConfig(len(ALPHABET), LINE, layers=4, heads=4, width=128)).to(device)
+    return GPT(GPTConfig(len(ALPHABET), LINE, layers, heads=4, width=width)).to(device)
 
 
-def backward(model: nn.Module, batch: int = 0) -> Tensor:
-    """Adds the gradients of this rank's 32 lines of a batch to those there are; the loss."""
-    first = (batch * dist.get_world_size() + dist.get_rank()) * LINES
-    lines = _lines()[first : first + LINES].to(next(model.parameters()).device)
-    loss = answer_loss(model, lines)
+def backward(model: nn.Module, batch: int = 0, lines: int = LINES) -> Tensor:
+    """Adds the gradients of this rank's lines of a batch to those there are; the loss."""
+    first = (batch * dist.get_world_size() + dist.get_rank()) * lines
+    mine = _lines()[first : first + lines].to(next(model.parameters()).device)
+    loss = answer_loss(model, mine)
     loss.backward()
     return loss.detach()
 
@@ -46,14 +44,56 @@ def _lines() -> Tensor:
     return _kept[0]
 
 
-def count(
-    link: CountedLink, ways: Mapping[str, tuple[nn.Module, object]], step: Callable[[str], object]
-) -> dict[str, tuple[int, int, Tensor]]:
-    """Messages, bytes and the gradient of a step by each way."""
+Ways = Mapping[str, tuple[nn.Module, Callable[[nn.Module], object]]]  # what makes gradients
+
+
+def step(model: nn.Module, gradients: Callable[[nn.Module], object]) -> None:
+    """A step of one of the page's ways, to the end of what a GPU has to do for it."""
+    model.zero_grad()
+    gradients(model)
+    synchronize()
+
+
+def race(models: Mapping[str, Ways]) -> dict[str, float]:
+    """Seconds of a step on the slowest rank, by "name, way"."""
+    return {
+        f"{name}, {way}": slowest_seconds(partial(step, *how), 1, warm_up=0)
+        for name, ways in models.items()
+        for way, how in ways.items()
+    }
+
+
+def sweep(link: ClockLink, by_size: Mapping[int, Ways], single: Ways) -> dict[Any, float] | None:
+    """Seconds of steps over a link, on rank 0; the others wait, and get None.
+
+    By way and KiB of a bucket; by "one by one"; and by "ready" and a place when, in a step with a
+    bucket for each gradient, that bucket is handed over.
+    """
+    if dist.get_rank() == 0:
+        alpha, beta, link.alpha, link.beta = link.alpha, link.beta, 0.0, 0.0
+        link.clock(partial(step, *single[EARLY]))
+        found: dict[Any, float] = {("ready", place): at for place, at in enumerate(link.given)}
+        link.alpha, link.beta = alpha, beta
+        found["one by one"] = link.clock(partial(step, *single["one by one"]))
+        for kib, ways in by_size.items():
+            for way in ("buckets", EARLY):
+                found[way, kib] = link.clock(partial(step, *ways[way]))
+    dist.barrier()
+    return found if dist.get_rank() == 0 else None
+
+
+def bucket_sizes(buckets: Sequence[Sequence[nn.Parameter]]) -> list[tuple[int, int]]:
+    """How many gradients each bucket has, and their bytes."""
+    return [(len(bucket), sum(p.nbytes for p in bucket)) for bucket in buckets]
+
+
+def count(link: CountedLink, ways: Ways) -> dict[str, tuple[int, int, Tensor]]:
+    """Messages, bytes and the gradient of a step by each way: a model, and what makes gradients."""
     found = {}
-    for way, (model, _) in ways.items():
+    for way, (model, gradients) in ways.items():
         link.reset()
-        step(way)
+        model.zero_grad()
+        gradients(model)
         found[way] = link.messages, link.n_bytes, flat_gradients(model)
     return found
 
@@ -77,152 +117,8 @@ def four_batches(link: CountedLink, hooks: Any) -> list[tuple[int, int, Tensor]]
     return found
 
 
-def watched(link: SlowLink, steps: Sequence[Callable[[], object]], times: int = 9) -> list[Span]:
-    """The spans of each step, whose messages go over `link`, one step after the other.
-
-    Of several runs of a step it is the one whose time, on its slowest rank, is the median. The
-    steps are 10 ms apart, and time begins at 0.
-    """
-    found, begin = [], 0.0
-    for step in steps:
-        step()  # to warm up
-        runs = sorted(
-            (_watched_once(link, step) for _ in range(times)), key=lambda run: run[2] - run[1]
-        )
-        spans, first, last = runs[times // 2]
-        shift = begin - first
-        found += [replace(s, start=s.start + shift, end=s.end + shift) for s in spans]
-        begin += last - first + 0.01
-    return found
-
-
-def _watched_once(link: SlowLink, step: Callable[[], object]) -> tuple[list[Span], float, float]:
-    """This rank's spans, and when the first rank began and the last one ended."""
-    link.spans.clear()
-    link.watch(step)
-    spans = list(link.spans)
-    ends = torch.tensor(
-        [-min(s.start for s in spans), max(s.end for s in spans)], dtype=torch.float64
-    )
-    dist.all_reduce(ends, dist.ReduceOp.MAX)
-    return spans, -ends[0].item(), ends[1].item()
-
-
-def steps_by_size(
-    device: torch.device | str,
-    fill_buckets: FillBuckets,
-    bucketed: Callable[[nn.Module, Buckets], object],
-    overlapped: Callable[[nn.Module, Buckets], Any],
-    kibs: Sequence[int] = (512, 1024, 2048, 4096),
-) -> dict[tuple[str, int], Callable[[], None]]:
-    """Steps by the way and the KiB of a bucket: sent after the backward pass, or by hooks.
-
-    The three callables are the page's. Each step has a model of its own.
-    """
-    found: dict[tuple[str, int], Callable[[], None]] = {}
-    for kib in kibs:
-        late, early = replica(device), replica(device)
-        hooks = overlapped(early, fill_buckets(early, kib * 1024))
-        at_the_end = partial(bucketed, late, fill_buckets(late, kib * 1024))
-        found["sent afterwards", kib] = partial(_step, late, at_the_end)
-        found["sent by hooks", kib] = partial(_step, early, partial(_by_hooks, hooks))
-    return found
-
-
-def _step(model: nn.Module, make_gradients: Callable[[], object]) -> None:
-    model.zero_grad()
-    make_gradients()
-    synchronize()
-
-
-def _by_hooks(hooks: Any) -> None:
-    backward(hooks.model)
-    hooks.finish()
-
-
-def step_without_last_layer(
-    device: torch.device | str,
-    fill_buckets: FillBuckets,
-    overlapped: Callable[[nn.Module, Buckets], Any],
-) -> None:
-    """A step by the page's hooks whose loss leaves out a layer: the page's error is what it's for.
-
-    Both callables are the page's.
-    """
-    net = small_net().to(device)
-    hooks = overlapped(net, fill_buckets(net, 2**20))
-    net[0](_inputs(device)).sum().backward()
-    hooks.finish()
-
-
-def ddp_messages(device: torch.device | str) -> list[tuple[int, int]]:
-    """Messages and bytes of torch's DDP in a step of four batches, its first steps not counted.
-
-    First where each batch sends, then with three of the four under `no_sync`.
-    """
-    return [_ddp_messages(device, accumulate) for accumulate in (False, True)]
-
-
-def _ddp_messages(device: torch.device | str, accumulate: bool) -> tuple[int, int]:
-    link, model = CountedLink(), DistributedDataParallel(replica(device), bucket_cap_mb=1)
-    model.register_comm_hook(link, _through)
-    for _ in range(2):  # DDP makes its buckets anew after the first step
-        link.reset()
-        model.zero_grad()
-        for batch in range(4):
-            with model.no_sync() if accumulate and batch < 3 else nullcontext():
-                backward(model, batch)
-    return link.messages, link.n_bytes
-
-
-def _through(link: CountedLink, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
-    work: Any = link.all_reduce(bucket.buffer().div_(dist.get_world_size()))
-    return work.get_future().then(lambda done: done.value()[0])
-
-
-def gradient_error(model: nn.Module, x: Tensor, sizes: Sequence[int]) -> float:
-    """The averaged gradient of shards of these sizes, a rank each, beside the whole batch's.
-
-    Relative, of the mean square of the model's outputs. `x` holds the whole batch on every rank.
-    """
-    rank, n = dist.get_rank(), dist.get_world_size()
-    whole, mine = (_gradient(model, part) for part in (x, x.split(list(sizes))[rank]))
-    dist.all_reduce(mine)
-    return apart(mine / n, whole)
-
-
-def _gradient(model: nn.Module, x: Tensor) -> Tensor:
-    model.zero_grad()
-    model(x).square().mean().backward()
-    return flat_gradients(model)
-
-
-def wrong_gradients(device: torch.device | str) -> dict[str, float]:
-    """Errors of averaged gradients on four ranks: as it should be, and in three other cases."""
-    x = _inputs(device)
-    nets = {
-        "equal shards": small_net(),
-        "BatchNorm": small_net(nn.BatchNorm1d(32)),
-        "dropout": small_net(nn.Dropout()),
-    }
-    torch.manual_seed(dist.get_rank())  # a dropout mask of its own on every rank
-    wrong = {way: gradient_error(net.to(device), x[:12], (3,) * 4) for way, net in nets.items()}
-    return wrong | {"unequal shards": gradient_error(nets["equal shards"], x, (8, 8, 8, 1))}
-
-
-def statistics_from_sums(device: torch.device | str) -> bool:
-    """Whether summed sums and squares of shards give the whole batch's mean and variance."""
-    x = _inputs(device)[:24].double()
-    mine = x.tensor_split(dist.get_world_size())[dist.get_rank()]
-    sums = torch.stack([mine.sum(0), mine.square().sum(0)])
-    dist.all_reduce(sums)
-    mean, squares = sums / len(x)
-    variance = squares - mean**2
-    same = torch.allclose(mean, x.mean(0)), torch.allclose(variance, x.var(0, unbiased=False))
-    return all(same)
-
-
-def _inputs(device: torch.device | str) -> Tensor:
+def inputs(device: torch.device | str) -> Tensor:
+    """25 samples of nine features, the same on every rank."""
     return torch.randn(25, 9, generator=torch.Generator().manual_seed(0)).to(device)
 
 
@@ -232,8 +128,85 @@ def small_net(*between: nn.Module) -> nn.Sequential:
     return nn.Sequential(nn.Linear(9, 32), *between, nn.Linear(32, 13))
 
 
+class _Sum(torch.autograd.Function):
+    """The sum over all ranks: as every rank's loss depends on it, so is its gradient's."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _Sum.forward(ctx, gradient)
+
+
+class SyncNorm(nn.BatchNorm1d):
+    """BatchNorm whose mean and variance are those of all ranks' samples: two sums in a step."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        count = torch.full_like(x[0], len(x))
+        total: Any = _Sum.apply(torch.stack([x.sum(0), x.square().sum(0), count]))
+        mean, squares = total[:2] / total[2]
+        return (x - mean) / (squares - mean**2 + self.eps).sqrt() * self.weight + self.bias
+
+
+def flat_weights(model: nn.Module) -> Tensor:
+    """The weights, one behind the other."""
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
 def flat_gradients(model: nn.Module) -> Tensor:
     """The gradients, one behind the other; zeros before there are any."""
     return torch.cat(
         [(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in model.parameters()]
     )
+
+
+def batches_counted(device: torch.device | str) -> int:
+    """What a BatchNorm under DDP has counted after one batch, begun at 100 on every rank but 0.
+
+    DDP gives its ranks the buffers of rank 0 at every forward pass.
+    """
+    norm = nn.BatchNorm1d(9).to(device)
+    ddp = DistributedDataParallel(norm)
+    norm.get_buffer("num_batches_tracked").fill_(100 * dist.get_rank())
+    ddp(inputs(device))
+    return int(norm.get_buffer("num_batches_tracked"))
+
+
+class _Half(nn.Sequential):
+    """A model that leaves out its last layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        used: Tensor = self[0](x)
+        return used.sum()
+
+
+def sums_of_half(device: torch.device | str, **options: Any) -> list[int]:
+    """All_reduces in each of three steps of DDP whose loss leaves out a layer.
+
+    Raises: RuntimeError, DDP's, in the second step without an option for such models.
+    """
+    ddp, x = DistributedDataParallel(_Half(*small_net()).to(device), **options), inputs(device)
+    return [sums_in(lambda: ddp(x).backward()) for _ in range(3)]
+
+
+def sums_in(work: Callable[[], object]) -> int:
+    """How many all_reduces torch begins on this rank during `work()`: DDP's own are among them."""
+    with _Calls() as calls:
+        work()
+    return calls.sums
+
+
+class _Calls(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:  # every call of an operator, made in Python or in C++
+        self.sums += str(func).startswith("c10d.allreduce_")
+        return func(*args, **(kwargs or {}))

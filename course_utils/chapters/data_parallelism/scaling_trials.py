@@ -9,7 +9,6 @@ import torch.distributed as dist
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from course_utils.core.evidence import Series, published
-from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 
@@ -45,19 +44,6 @@ def gpu_efficiency(rows: Sequence[Mapping[str, Any]], batch: int = 8) -> dict[in
     if 1 not in rates or len(rates) == 1:
         return {}
     return {n: rate / n / rates[1] for n, rate in rates.items()}
-
-
-def ddp_spans() -> list[Span]:
-    """A published step of DDP, the second of three: its host, its kernels, and NCCL's with MB."""
-    found = [
-        Span(row["row"], row["label"], row["start_seconds"], row["end_seconds"])
-        for row in published("ddp_resnet50_step").rows
-    ]
-    for row in published("ddp_resnet50_nccl").rows:
-        if row["step"] == 2:
-            start, note = row["start_seconds"], f"{row['n_bytes'] / 1e6:.0f} MB"
-            found.append(Span("NCCL", row["collective"], start, start + row["seconds"], note))
-    return found
 
 
 def published_efficiency() -> dict[str, Series]:

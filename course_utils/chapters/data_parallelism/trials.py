@@ -79,16 +79,3 @@ def fashion(n: int, images: Path = IMAGES, labels: Path = LABELS) -> tuple[Tenso
         row, column = divmod(kind, 5)
         image[0, 14 * row : 14 * row + 5, 5 * column : 5 * column + 5] += 0.7
     return pixels, kinds
-
-
-def split_by_d2l(batch: int, n: int) -> list[Tensor]:
-    """The shards into which d2l cuts the numbers from 0 to `batch`, on one GPU.
-
-    Where d2l isn't installed, torch's own (`nn.parallel.scatter`), which d2l calls.
-    """
-    whole, devices = torch.arange(batch, device="cuda"), [torch.device("cuda:0")] * n
-    try:
-        from d2l import torch as d2l
-    except ImportError:
-        return list(nn.parallel.scatter(whole, devices))
-    return list(d2l.split_batch(whole, whole, devices)[0])

@@ -21,5 +21,5 @@ def on_page(cell):
 def names_of(cell):
     """What the first definition of a cell defines."""
     names = {"torch": torch, "GPTConfig": GPTConfig}
-    exec(on_page(cell).partition("\n\n")[0], names)
+    exec(next(part for part in on_page(cell).split("\n\n") if part.startswith("def ")), names)
     return names

@@ -1,4 +1,4 @@
-"""Steps of real size: in either half format, and shown with their units."""
+"""Steps of real size, in either half format."""
 
 import pytest
 import torch
@@ -8,7 +8,6 @@ from course_utils.chapters.data_parallelism.real_steps import (
     gpt_step,
     half_format,
     resnet_step,
-    shown,
 )
 from course_utils.chapters.data_parallelism.trials import resnet18_for_28
 from course_utils.workloads.gpt import GPT, GPTConfig
@@ -35,10 +34,3 @@ def test_a_step_of_a_resnet_changes_its_weights():
     before = model[0].weight.detach().clone()
     resnet_step(model, 2, "cpu")()
     assert not torch.equal(before, model[0].weight)
-
-
-def test_live_rows_are_shown_with_units():
-    rows = [{"way": "DDP", "gpus": 2, "seconds": 0.0123, "first_bytes": 2_000_000_000}]
-    assert shown(rows) == [
-        {"way": "DDP", "gpus": 2, "seconds": "≈ 12.3 ms", "first_bytes": "≈ 2.00 GB"}
-    ]

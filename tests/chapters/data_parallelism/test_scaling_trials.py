@@ -1,8 +1,7 @@
-"""Scaling as it was recorded and published: efficiencies, and a step of DDP."""
+"""Scaling as it was recorded and published: efficiencies."""
 
 from course_utils.chapters.data_parallelism import scaling_trials
-from course_utils.chapters.data_parallelism.scaling_trials import ddp_spans, gpu_efficiency
-from course_utils.core.evidence import data, published
+from course_utils.chapters.data_parallelism.scaling_trials import gpu_efficiency
 
 
 def test_a_gpus_efficiency_comes_from_rows_of_equal_batches():
@@ -12,23 +11,6 @@ def test_a_gpus_efficiency_comes_from_rows_of_equal_batches():
     ]
     assert gpu_efficiency(rows) == {1: 1.0, 2: 0.75, 4: 1.0}
     assert gpu_efficiency(rows[:1]) == gpu_efficiency(rows[1:3]) == gpu_efficiency([]) == {}
-
-
-def test_the_published_step_has_its_host_its_kernels_and_five_messages():
-    spans = ddp_spans()
-    assert {span.row for span in spans} == {"host", "kernels", "NCCL"}
-    assert [s.note for s in spans if s.label == "all_reduce"][:2] == ["8 MB", "32 MB"]
-    assert all(span.seconds >= 0 for span in spans)
-
-
-def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients():
-    rows = published("ddp_resnet50_nccl").rows
-    for step in (1, 2, 3):
-        sent = [r for r in rows if r["step"] == step and r["collective"] == "all_reduce"]
-        assert sum(r["numbers"] for r in sent) == 25_557_032
-        assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
-    assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
-    assert "MIT" in data("published/ddp_resnet50_step.json")["licence"]
 
 
 def test_a_step_takes_the_time_of_all_timed_steps_over_their_number(monkeypatch):

@@ -10,9 +10,10 @@ from tests.chapters.data_parallelism.page_cells import names_of
 
 @pytest.mark.parametrize("n, batch", [(2, 1), (4, 8), (8, 3)])
 def test_the_bytes_of_each_way_are_those_of_the_models_own_tensors(n, batch):
+    config = GPTConfig.small()
     with torch.device("meta"):
-        found = tensors_to_send(GPTConfig.small(), batch, n)
-    assert names_of("split-bytes")["bytes_sent"](batch, n) == found
+        found = tensors_to_send(config, batch, n)
+    assert names_of("split-bytes")["bytes_sent"](batch, n, config, 124_439_808) == found
 
 
 def test_the_drawing_of_the_splits_is_a_picture():
