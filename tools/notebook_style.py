@@ -1,6 +1,6 @@
 """The style of the code on the pages: the rules in notebooks/.ruff.toml, and a statement a line.
 
-`python -m tools.notebook_style` says what is wrong in any notebook that isn't a FIRST_EDITION;
+`python -m tools.notebook_style` says what is wrong in any notebook;
 `… --format 03` formats the solutions of a chapter, then says what is left. Solutions have ruff's
 layout; a page's calls are wrapped by hand, since one argument a line nearly doubles its length.
 
@@ -22,9 +22,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 RULES = NOTEBOOKS / ".ruff.toml"
-FIRST_EDITIONS = (  # written before there were rules; each goes from here when it keeps them
-    "12_data_parallelism",
-)
 
 
 def notebooks(name: str = "") -> list[Path]:
@@ -32,11 +29,6 @@ def notebooks(name: str = "") -> list[Path]:
     return [
         p for part in ("", "solutions/") for p in sorted(NOTEBOOKS.glob(f"{part}{name}*.ipynb"))
     ]
-
-
-def is_first_edition(path: Path) -> bool:
-    """Whether a page needn't keep the rules yet; solutions always do."""
-    return path.parent == NOTEBOOKS and path.stem in FIRST_EDITIONS
 
 
 def problems(path: Path) -> str:
@@ -105,15 +97,13 @@ def _ruff(path: Path, text: str, command: str, *options: str) -> subprocess.Comp
 def main(arguments: list[str]) -> int:
     """Prints every problem; the exit status is 0 where there is none, 2 for an unknown name."""
     parser = argparse.ArgumentParser(prog="python -m tools.notebook_style")
-    parser.add_argument("names", nargs="*", help="such as 03; else all but the first editions")
+    parser.add_argument("names", nargs="*", help="such as 03; else all")
     parser.add_argument("--format", action="store_true", help="format the solutions first")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if not notebooks(name)]:
         print(f"No notebook's name begins with {', '.join(unknown)}.")
         return 2
-    chosen = [path for name in options.names for path in notebooks(name)] or [
-        path for path in notebooks() if not is_first_edition(path)
-    ]
+    chosen = [path for name in options.names for path in notebooks(name)] or notebooks()
     if options.format:
         for path in chosen:
             format_cells(path)

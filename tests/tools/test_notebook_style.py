@@ -7,16 +7,6 @@ import pytest
 
 from tools import notebook_style as style
 
-WRITTEN_WITHOUT_RULES = {
-    "01_your_machine",
-    "02_async_execution",
-    "06_floating_point_formats",
-    "07_mixed_precision",
-    "09_memory_snapshots",
-    "11_collectives",
-    "12_data_parallelism",
-}
-
 
 @pytest.fixture
 def page(tmp_path):
@@ -39,18 +29,9 @@ def code(path):
 @pytest.mark.parametrize(
     "path", style.notebooks(), ids=lambda path: f"{path.parent.name}/{path.stem}"
 )
-def test_a_notebook_keeps_the_rules_and_a_first_edition_that_does_is_taken_off_the_list(path):
+def test_a_notebook_keeps_the_rules(path):
     said = style.problems(path)
-    if style.is_first_edition(path):
-        assert said, f"{path.name} keeps the rules: take it off FIRST_EDITIONS"
-    else:
-        assert not said, said
-
-
-def test_the_list_of_first_editions_only_shrinks():
-    assert set(style.FIRST_EDITIONS) <= WRITTEN_WITHOUT_RULES
-    there = {path.stem for path in style.notebooks() if style.is_first_edition(path)}
-    assert there == set(style.FIRST_EDITIONS)
+    assert not said, said
 
 
 @pytest.mark.parametrize("magic", ["", "%%ranks 4 --fails\n"])
