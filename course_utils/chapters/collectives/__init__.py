@@ -6,7 +6,7 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "by_hand": "gpu_seconds gpu_spans slowest_seconds",
-        "costs": "Link busbw fit fit_half seconds_from_busbw",
+        "costs": "Link busbw fit fit_half ring_seconds seconds_from_busbw",
         "played_link": "PlayedLink",
         "rank_blocks": "draw_holdings",
         "ring_widget": "ring_moments ring_steps",
