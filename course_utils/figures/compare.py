@@ -174,7 +174,7 @@ def _line(
     axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
 ) -> tuple[float, float, str, str]:
     others = style.OTHER_KINDS if one.kind == "exact" else (style.INK,)
-    shades = max(3, alike) if one.kind == "published" and alike > 1 else alike
+    shades = max(3, alike) if alike > 1 else 1
     colour = style.COLOURS.get(one.kind)
     colour = style.shade(colour, place, shades) if colour else others[place % len(others)]
     dashes = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
