@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from course_utils.chapters.data_parallelism import torchrun
 from course_utils.core import files
 
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+TORCHRUN = (sys.executable, "-m", torchrun.__name__)
 LIMIT_SECONDS = 120.0
 AGENTS_REPORT = "failed (exitcode: "
 
@@ -32,11 +34,17 @@ def write_program(path: str | Path, *functions: Callable[..., Any]) -> int:
 class Launched:
     """A command that runs in a folder; what it prints is kept there, in two files."""
 
-    def __init__(self, command: str, folder: str | Path, **environment: str) -> None:
+    def __init__(
+        self, command: str, folder: str | Path | TemporaryDirectory[str], **environment: str
+    ) -> None:
         """Starts `command`, whose first word is torchrun, with the course on Python's path.
 
-        It sees no GPU rank's variables of this process. It ends with this Python at the latest.
+        It sees no GPU rank's variables of this process. It ends with this Python at the latest,
+        however that ends, and then takes a temporary folder with it.
         """
+        if isinstance(folder, TemporaryDirectory):
+            environment |= {torchrun.SCRATCH: folder.name}
+            folder = folder.name
         self.folder = Path(folder)
         first, *words = shlex.split(command)
         if first != "torchrun":
@@ -45,7 +53,12 @@ class Launched:
         own |= {"PYTHONPATH": str(files.ROOT), "OMP_NUM_THREADS": "1", **environment}
         with self._file("out").open("w") as out, self._file("err").open("w") as err:
             self._process = subprocess.Popen(
-                [*TORCHRUN, *words], cwd=folder, env=own, stdout=out, stderr=err
+                [*TORCHRUN, *words],
+                cwd=self.folder,
+                env=own,
+                stdin=subprocess.PIPE,  # it closes with this Python: torchrun's sign to end
+                stdout=out,
+                stderr=err,
             )
         atexit.register(self.stop)
 

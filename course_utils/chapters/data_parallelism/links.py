@@ -42,14 +42,6 @@ class CountedLink:
         self.n_bytes += x.nbytes
         return self._begin(x)
 
-    def all_gather(self, x: torch.Tensor) -> torch.Tensor:
-        """The `x` of all ranks, one behind the other; counted as one message of this rank's."""
-        self.messages += 1
-        self.n_bytes += x.nbytes
-        parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
-        dist.all_gather(parts, x)
-        return torch.cat(parts)
-
     def _begin(self, x: torch.Tensor) -> Work:
         work: Work = dist.all_reduce(x, async_op=True)
         return work

@@ -2,8 +2,11 @@
 
 import os
 import re
+import subprocess
 import sys
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +14,28 @@ import torch
 from course_utils import ranks
 from course_utils.chapters.data_parallelism import checkpoints
 from course_utils.chapters.data_parallelism.launching import Launched, LaunchError, write_program
+from course_utils.core import files
 from tests.chapters.data_parallelism.page_cells import CELLS
 from tests.support.torchrun import free_port
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
+WITH_COURSE = os.environ | {"PYTHONPATH": str(files.ROOT)}
+NOTEBOOK = """
+import os, signal, time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from course_utils.chapters.data_parallelism.launching import Launched
+
+scratch = TemporaryDirectory()
+folder = Path(scratch.name)
+program = "import os, time; print(os.getppid(), os.getpid(), flush=True); time.sleep(600)"
+(folder / "slow.py").write_text(program)
+running = Launched("torchrun --standalone slow.py", scratch)
+while not running.lines():
+    time.sleep(0.1)
+Path("left").write_text(f"{running.lines()[0]} {scratch.name}")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
@@ -105,6 +126,22 @@ def test_a_program_that_takes_too_long_is_ended_with_its_ranks(tmp_path):
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     running.stop()  # again: nothing is left to stop
+
+
+def test_a_killed_notebook_leaves_no_torchrun_no_rank_and_no_folder(tmp_path):
+    """The notebook is killed outright, so nothing of its own can clean up."""
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, env=WITH_COURSE, check=False)
+    agent, rank, scratch = (tmp_path / "left").read_text().split()
+    end = time.monotonic() + 20
+    while (alive(agent) or alive(rank) or Path(scratch).exists()) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert (alive(agent), alive(rank), Path(scratch).exists()) == (False, False, False)
+
+
+def alive(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_only_torchrun_is_started(tmp_path):
