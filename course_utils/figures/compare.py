@@ -210,12 +210,12 @@ def _make_log(axes: "Axes", name: str, base: int) -> None:
 
 
 def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
-    """Labels at the right of the lines, moved apart where they would touch."""
+    """Labels at the right of the lines, moved apart where they would touch; "" takes no place."""
     low, high = axes.get_ylim()
     place = (lambda y: math.log(max(y, 1e-30))) if log else (lambda y: y)
     span = place(high) - place(low)
     last = -math.inf
-    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+    for x, y, label, colour in sorted((end for end in ends if end[2]), key=lambda end: end[1]):
         wanted = (place(y) - place(low)) / span
         at = max(wanted, last + 0.075)
         last = at

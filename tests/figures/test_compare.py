@@ -58,6 +58,15 @@ def test_lines_are_drawn_on_log_axes_with_a_prediction_and_a_missing_recording(f
     assert near(COLOURS["live"], colours_of(picture))
 
 
+def test_a_line_without_a_name_leaves_the_others_names_where_their_lines_end(fake_machine):
+    fake_machine()
+    with mock.patch("matplotlib.axes.Axes.annotate") as written:
+        ends = {"named": 1.0, "": 1.001}
+        lines = [(label, {1: 1.0, 2: end}) for label, end in ends.items()]
+        compare_lines("Ends", [*lines, ("far", {1: 1.0, 2: 2.0})], x_label="n", y_label="n")
+    assert [call.args[0] for call in written.call_args_list] == ["named", "far"]
+
+
 def test_powers_of_two_are_ticks_where_every_value_is_one():
     def labels(values):
         lines = [("scale", Series.exact(dict(enumerate(values))))]
