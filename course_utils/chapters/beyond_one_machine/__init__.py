@@ -2,4 +2,10 @@
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"sum_widget": "sum_explorer"})
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "learning": "tens_digits",
+        "launching": "Launched write_program",
+    },
+)

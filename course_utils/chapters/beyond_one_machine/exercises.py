@@ -1,49 +1,54 @@
 """Checkers for chapter 14, "Beyond one machine"."""
 
-import random
-import statistics
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import torch
-
+from course_utils.chapters.beyond_one_machine import offers
+from course_utils.lesson.answers import as_list, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
 
-DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.int8)
+PLANS = 200
 
 
 @exercise(
-    "beyond_one_machine.n_bytes",
-    todo="write n_bytes(shape, dtype), without making a tensor.",
+    "scaling.plan",
+    todo="write plan(offer): (local_batch, learning_rate, efficiency) for its 8 GPUs.",
     hints=(
-        "How many numbers are there? Multiply the sizes; a scalar has one number.",
-        "dtype.itemsize is what one number takes.",
+        "The batch: whole samples beside the state in memory, and n times as many may not be "
+        "more than largest_batch. Both bounds hold: take the smaller.",
+        "Adam's rate grows as the square root of the global batch, n·local, over base_batch.",
+        "C = local·sample_flops/flops_per_s. A ring costs 2(n−1)·(alpha + beta·bytes/n) for "
+        "each bucket of gradient_bytes/buckets. The step takes C and what is exposed.",
     ),
 )
-def check_n_bytes(n_bytes: Callable[..., Any]) -> str:
-    """Random shapes and dtypes, a scalar and an empty tensor among them."""
-    shapes = [tuple(random.choices(range(1, 50), k=dimensions)) for dimensions in range(5)]
-    for shape in (*shapes, (3, 0)):
-        dtype = random.choice(DTYPES)
-        want, got = torch.empty(shape, dtype=dtype).nbytes, n_bytes(shape, dtype)
-        if got != want:
-            raise Wrong(f"shape {shape}, {dtype}: want {want:,} bytes, got {got!r:.40}")
-    return "shapes of no to four dimensions in four dtypes"
+def check_plan(plan: Callable[[offers.Offer], Any]) -> str:
+    """Random offers, until each kind of bound has come ten times; and each with nothing left."""
+    seen, done = Counter[str](), 0
+    while done < PLANS or min(seen.values()) < 10 or len(seen) < 4:
+        offer = offers.draw_offer()
+        for one in (offer, _filled(offer)):
+            _judge_plan(one, plan(one))
+        seen.update(offers.kinds_of(offer))
+        done += 1
+    return "random clusters of 8 GPUs: batch, learning rate, and efficiency within 5%"
 
 
-@exercise(
-    "beyond_one_machine.median",
-    todo="write median(times), which leaves the list as it was.",
-    hints=("sorted(times) is a new list.", "Of an even number of times, two are in the middle."),
-)
-def check_median(median: Callable[..., Any]) -> str:
-    """Random lists of odd and even length, which must stay as they were."""
-    for length in (1, 2, 5, 6, 25, 40):
-        times = [random.random() for _ in range(length)]
-        before = list(times)
-        got, want = median(times), statistics.median(before)
-        if times != before:
-            raise Wrong("the list was changed: the caller has its times in another order now")
-        if got != want:
-            raise Wrong(f"of {length} times: want {want:.4g}, got {got!r:.40}")
-    return "lists of one to forty times, odd and even"
+def _filled(offer: offers.Offer) -> offers.Offer:
+    """The same offer where whole samples fill the memory, and whole shards the largest batch."""
+    rest = (offer.memory_bytes - offer.state_bytes) % offer.sample_bytes
+    most = offer.largest_batch - offer.largest_batch % offer.n
+    return replace(offer, memory_bytes=offer.memory_bytes - rest, largest_batch=most)
+
+
+def _judge_plan(offer: offers.Offer, answer: Any) -> None:
+    want = "(local_batch, learning_rate, efficiency)"
+    local, rate, found = as_numbers(as_list(answer, want), 3)
+    right_local, right_rate, right = offers.right_plan(offer)
+    if local != right_local:
+        raise Wrong(f"{offer}: a local batch of {local}, want {right_local}")
+    if not close(rate, right_rate):
+        raise Wrong(f"{offer}: a learning rate of {rate:.4g}, want {right_rate:.4g}")
+    if not close(found, right, rel_tol=0.05):
+        raise Wrong(f"{offer}: an efficiency of {found:.3f}, want {right:.3f} within 5%")

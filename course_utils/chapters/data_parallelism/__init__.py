@@ -5,8 +5,6 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "learning": "tens_digits",
-        "launching": "Launched write_program",
         "links": "ClockLink CountedLink apart farthest",
         "published_step": "ddp_messages ddp_spans launches",
         "replicas": "SyncNorm backward flat_gradients flat_weights inputs replica small_net",

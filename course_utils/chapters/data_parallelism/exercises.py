@@ -1,9 +1,7 @@
 """Checkers for chapter 12, "Data parallelism"."""
 
 import random
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +9,6 @@ from torch import Tensor, nn
 
 from course_utils.chapters.collectives.exercises import holds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
-from course_utils.chapters.data_parallelism import offers
 from course_utils.chapters.data_parallelism.links import PlayedLink, apart
 from course_utils.chapters.data_parallelism.replica_problems import (
     Batches,
@@ -19,10 +16,7 @@ from course_utils.chapters.data_parallelism.replica_problems import (
     draw_problem,
     flat,
 )
-from course_utils.lesson.answers import as_list, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
-
-PLANS = 200
 
 
 @exercise(
@@ -197,45 +191,3 @@ def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
     except Deadlock as stuck:
         raise Wrong(f"{n} ranks: {stuck}") from None
     return [links[rank] for rank in range(n)]
-
-
-@exercise(
-    "scaling.plan",
-    todo="write plan(offer): (local_batch, learning_rate, efficiency) for its 8 GPUs.",
-    hints=(
-        "The batch: whole samples beside the state in memory, and n times as many may not be "
-        "more than largest_batch. Both bounds hold: take the smaller.",
-        "Adam's rate grows as the square root of the global batch, n·local, over base_batch.",
-        "C = local·sample_flops/flops_per_s. A ring costs 2(n−1)·(alpha + beta·bytes/n) for "
-        "each bucket of gradient_bytes/buckets. The step takes C and what is exposed.",
-    ),
-)
-def check_plan(plan: Callable[[offers.Offer], Any]) -> str:
-    """Random offers, until each kind of bound has come ten times; and each with nothing left."""
-    seen, done = Counter[str](), 0
-    while done < PLANS or min(seen.values()) < 10 or len(seen) < 4:
-        offer = offers.draw_offer()
-        for one in (offer, _filled(offer)):
-            _judge_plan(one, plan(one))
-        seen.update(offers.kinds_of(offer))
-        done += 1
-    return "random clusters of 8 GPUs: batch, learning rate, and efficiency within 5%"
-
-
-def _filled(offer: offers.Offer) -> offers.Offer:
-    """The same offer where whole samples fill the memory, and whole shards the largest batch."""
-    rest = (offer.memory_bytes - offer.state_bytes) % offer.sample_bytes
-    most = offer.largest_batch - offer.largest_batch % offer.n
-    return replace(offer, memory_bytes=offer.memory_bytes - rest, largest_batch=most)
-
-
-def _judge_plan(offer: offers.Offer, answer: Any) -> None:
-    want = "(local_batch, learning_rate, efficiency)"
-    local, rate, found = as_numbers(as_list(answer, want), 3)
-    right_local, right_rate, right = offers.right_plan(offer)
-    if local != right_local:
-        raise Wrong(f"{offer}: a local batch of {local}, want {right_local}")
-    if not close(rate, right_rate):
-        raise Wrong(f"{offer}: a learning rate of {rate:.4g}, want {right_rate:.4g}")
-    if not close(found, right, rel_tol=0.05):
-        raise Wrong(f"{offer}: an efficiency of {found:.3f}, want {right:.3f} within 5%")

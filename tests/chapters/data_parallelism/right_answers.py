@@ -5,7 +5,6 @@ import torch
 from torch.nn import functional as F
 
 from tests.chapters.data_parallelism.wrong_answers import _in_buckets, _send, _train
-from tests.chapters.data_parallelism.wrong_plans import by_rules
 
 
 def _means(gradients, count, net):
@@ -113,27 +112,6 @@ def begins_with_the_mean_of_the_weights(model, batches, net, enough):
     _train(model, batches, net, enough, broadcast=False)
 
 
-def as_an_array(offer):
-    return np.array(by_rules(offer))
-
-
-def as_a_tensor(offer):
-    return torch.tensor(by_rules(offer))
-
-
-def numbers_of_torch(offer):
-    return [torch.tensor(number) for number in by_rules(offer)]
-
-
-def one_by_one(offer):
-    yield from by_rules(offer)
-
-
-def values_of_a_dict(offer):
-    names = ("local_batch", "learning_rate", "efficiency")
-    return dict(zip(names, by_rules(offer), strict=True)).values()
-
-
 RIGHT = {
     "data_parallelism.average": [
         other_tensors_in_the_list, arrays_in_the_list, weighs_first,
@@ -145,8 +123,5 @@ RIGHT = {
     "data_parallelism.train": [
         an_optimizer, gradients_and_loss_in_one_message, begins_with_the_last_ranks_weights,
         begins_with_the_mean_of_the_weights,
-    ],
-    "scaling.plan": [
-        as_an_array, as_a_tensor, numbers_of_torch, one_by_one, values_of_a_dict,
     ],
 }  # fmt: skip

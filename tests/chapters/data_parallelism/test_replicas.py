@@ -15,13 +15,15 @@ from course_utils.chapters.data_parallelism.replicas import (
     sums_of_half,
 )
 from course_utils.chapters.data_parallelism.trials import ddp_against_one
-from tests.chapters.data_parallelism.page_cells import on_page
+from tests.support.page_cells import cells_of, without_magic
+
+CELLS = {name: without_magic(source) for name, source in cells_of("12").items()}
 
 
 @pytest.fixture(scope="module")
 def four_ranks():
     ranks.start(4, device="cpu", limit_seconds=120)
-    ranks.run_cell(on_page("train").replace("(1, 2, 4)", "(1, 2, 3, 4)"))
+    ranks.run_cell(CELLS["train"].replace("(1, 2, 4)", "(1, 2, 3, 4)"))
     yield
     ranks.stop()
 
@@ -70,7 +72,7 @@ def test_batch_norm_with_everybodys_sums_is_one_process_with_the_whole_batch(fou
 def two_ranks(four_ranks):
     ranks.start(2, device="cpu")
     for cell in ("one-by-one", "bucket", "hook", "ways"):
-        ranks.run_cell(on_page(cell))
+        ranks.run_cell(CELLS[cell])
 
 
 def test_messages_and_bytes_are_those_of_the_plan(two_ranks):

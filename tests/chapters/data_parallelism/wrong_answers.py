@@ -5,8 +5,6 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.chapters.data_parallelism import wrong_plans
-
 
 def mean_of_means(gradients, count, net):
     for g in gradients:
@@ -367,5 +365,4 @@ WRONG = {
         stops_by_the_loss_afterwards, stops_before_the_last_update, weights_of_nan,
         one_weight_of_nan,
     ],
-    **wrong_plans.WRONG,
 }  # fmt: skip

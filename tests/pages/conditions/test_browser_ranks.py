@@ -1,5 +1,7 @@
 """Ranks in JupyterLab, in a real browser: output, a deadlock, the stop button, the widget."""
 
+import json
+
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -7,11 +9,14 @@ from course_utils.cli import notebooks
 from course_utils.core import files
 from tests.pages.conditions.lab import IDLE, RUN_ALL, TEXT_OF, Lab, needs_browser
 
+PAGE = json.loads((files.NOTEBOOKS / "11_collectives.ipynb").read_text(encoding="utf-8"))["cells"]
+RING = next("".join(cell["source"]) for cell in PAGE if cell["id"] == "ring")
 CELLS = {
     "begin": "%load_ext course_utils",
     "sum": "%%ranks 4\nx = torch.ones(2) * rank\ndist.all_reduce(x)\nx",
     "stuck": "%%ranks --fails\nif rank:\n    dist.barrier()",
-    "widget": "from course_utils.chapters.collectives.ring_widget import ring_steps\nring_steps()",
+    "widget": "import torch\nfrom course_utils.chapters.collectives import ring_steps\n"
+    f"{RING}\nring_steps(ring_all_reduce)",
     "loop": "%%ranks 2\nprint('started')\nwhile True:\n    pass",
 }
 START = RUN_ALL.replace("() => ", "() => { ") + "; return 0 }"

@@ -9,13 +9,13 @@ import time
 import pytest
 import torch
 
-from course_utils.chapters.data_parallelism import checkpoints
-from course_utils.chapters.data_parallelism.checkpoints import CheckpointError
+from course_utils.chapters.beyond_one_machine import checkpoints
+from course_utils.chapters.beyond_one_machine.checkpoints import CheckpointError
 from course_utils.core import files
 
 WRITER = """
 import sys, torch
-from course_utils.chapters.data_parallelism import checkpoints
+from course_utils.chapters.beyond_one_machine import checkpoints
 for step in range(10**6):
     checkpoints.save(sys.argv[1], {"step": step, "x": torch.full((400_000,), float(step))})
     print(step, flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from course_utils.chapters.data_parallelism import torchrun
+from course_utils.chapters.beyond_one_machine import torchrun
 from course_utils.core import files
 
 TORCHRUN = (sys.executable, "-m", torchrun.__name__)

@@ -5,14 +5,16 @@ import torch
 
 from course_utils import ranks
 from course_utils.workloads import Addition
-from tests.chapters.data_parallelism.page_cells import on_page
+from tests.support.page_cells import cells_of, without_magic
+
+CELLS = {name: without_magic(source) for name, source in cells_of("14").items()}
 
 
 @pytest.fixture(scope="module")
 def learning():
     names = {"torch": torch}
     for cell in ("learn-net", "learn-race"):
-        exec(on_page(cell), names)
+        exec(CELLS[cell], names)
     return names
 
 
@@ -49,8 +51,8 @@ def test_served_in_turn_descent_is_that_by_gradients_so_many_updates_old(n):
     """A loop over a list of all weights so far is the oracle."""
     ranks.start(n, device="cpu")
     try:
-        ranks.run_cell(on_page("server-code"), n)
-        ranks.run_cell(on_page("server-run").partition("rounds =")[0], n)
+        ranks.run_cell(CELLS["server-code"], n)
+        ranks.run_cell(CELLS["server-run"].partition("rounds =")[0], n)
         rate, stale = 0.2, n - 2
         ranks.push(rate=rate)
         ranks.run_cell("end = play(torch.clone, torch.ones(1), rate, 40, in_turn)", n)

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.chapters.data_parallelism.learning import tens_digits
+from course_utils.chapters.beyond_one_machine.learning import tens_digits
 from course_utils.workloads.addition import Addition, decode
 
 

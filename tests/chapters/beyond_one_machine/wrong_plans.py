@@ -1,4 +1,4 @@
-"""Wrong answers to chapter 12's last exercise, each as a student might write it."""
+"""Wrong answers to chapter 14's last exercise, each as a student might write it."""
 
 import math
 

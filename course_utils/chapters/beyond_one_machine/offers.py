@@ -15,7 +15,7 @@ from course_utils.chapters.data_parallelism.scaling import (
 
 @dataclass(frozen=True)
 class Offer:
-    """A cluster and a model, as chapter 12's last exercise describes them; bytes, FLOP, seconds."""
+    """A cluster and a model, as chapter 14's last exercise describes them; bytes, FLOP, seconds."""
 
     n: int
     memory_bytes: int

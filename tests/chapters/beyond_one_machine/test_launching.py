@@ -12,11 +12,13 @@ import pytest
 import torch
 
 from course_utils import ranks
-from course_utils.chapters.data_parallelism import checkpoints
-from course_utils.chapters.data_parallelism.launching import Launched, LaunchError, write_program
+from course_utils.chapters.beyond_one_machine import checkpoints
+from course_utils.chapters.beyond_one_machine.launching import Launched, LaunchError, write_program
 from course_utils.core import files
-from tests.chapters.data_parallelism.page_cells import CELLS
+from tests.support.page_cells import cells_of
 from tests.support.torchrun import free_port
+
+CELLS = cells_of("14")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does")
 WITH_COURSE = os.environ | {"PYTHONPATH": str(files.ROOT)}
@@ -24,7 +26,7 @@ NOTEBOOK = """
 import os, signal, time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from course_utils.chapters.data_parallelism.launching import Launched
+from course_utils.chapters.beyond_one_machine.launching import Launched
 
 scratch = TemporaryDirectory()
 folder = Path(scratch.name)
