@@ -47,17 +47,12 @@ def outputs(cell, kind):
     return [o["data"][kind] for o in cell["outputs"] if kind in o.get("data", {})]
 
 
-MEDIAN_LINES = {  # of a code cell, where not 8; each with its reason
-    "12_data_parallelism": 16,  # DDP, a parameter server and a program of torchrun's stand whole
-}
-
-
 @chapters
 def test_a_chapter_keeps_to_its_budgets(path):
     """Lines that ask for a prediction or answer it count for none: they belong to the prose."""
     code = [len(lesson_lines(cell)) for cell in cells(path) if not is_question(cell)]
     assert 25 <= sum(not is_question(cell) for cell in read(path)["cells"]) <= 60
-    assert statistics.median(code) <= MEDIAN_LINES.get(path.stem, 8)
+    assert statistics.median(code) <= 8
     assert sum(n <= 20 for n in code) >= 0.9 * len(code)
     assert max(code) <= 40
     assert path.stat().st_size <= 400_000
