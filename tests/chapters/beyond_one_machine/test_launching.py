@@ -38,18 +38,19 @@ while not running.lines():
 Path("left").write_text(f"{running.lines()[0]} {scratch.name}")
 os.kill(os.getpid(), signal.SIGKILL)
 """
+PROGRAM = ("keep", "resumable", "main")  # cells of the page
 OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory):
-    """`save` and `train` of the page's two cells, from files that hold these."""
+    """`save`, `train` and `main` of the page's cells, from files that hold these."""
     folder, names = tmp_path_factory.mktemp("cells"), {}
-    for name in ("keep", "resumable"):
+    for name in PROGRAM:
         path = folder / f"{name}_cell.py"
         path.write_text(CELLS[name])
         exec(compile(CELLS[name], str(path), "exec"), names)
-    return names["save"], names["train"]
+    return names["save"], names["train"], names["main"]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def require_equal(end, other):
 
 def test_a_program_is_its_cells_one_after_another(program):
     text = (program / "train.py").read_text()
-    assert text == CELLS["keep"] + "\n\n\n" + CELLS["resumable"] + "\n"
+    assert text == "\n\n\n".join(CELLS[name] for name in PROGRAM) + "\n"
     compile(text, "train.py", "exec")
 
 

@@ -52,6 +52,7 @@ def test_served_in_turn_descent_is_that_by_gradients_so_many_updates_old(n):
     ranks.start(n, device="cpu")
     try:
         ranks.run_cell(CELLS["server-code"], n)
+        ranks.run_cell(CELLS["worker-code"], n)
         ranks.run_cell(CELLS["server-run"].partition("rounds =")[0], n)
         rate, stale = 0.2, n - 2
         ranks.push(rate=rate)

@@ -5,6 +5,7 @@ import torch
 
 from course_utils.chapters.data_parallelism.ways_to_split import draw_splits, tensors_to_send
 from course_utils.workloads.gpt import GPTConfig
+from tests.support.page_cells import cells_of
 
 
 @pytest.mark.parametrize("n, batch", [(2, 1), (4, 8), (8, 3)])
