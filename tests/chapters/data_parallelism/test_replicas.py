@@ -136,6 +136,16 @@ def test_a_parameter_without_a_gradient_is_named_and_what_to_do(two_ranks):
         ranks.run_cell("by.finish()")
 
 
+def test_a_frozen_parameter_is_in_no_bucket_and_holds_up_none(two_ranks):
+    ranks.run_cell(
+        "model = replica(device)\n"
+        "model.norm.weight.requires_grad_(False)\n"
+        "by = Overlapped(model, MIB)\nby.step(model)\n"
+        "left = [name for name, p in model.named_parameters() if p.grad is None]"
+    )
+    assert ranks.pull("left") == [["norm.weight"]] * 2
+
+
 def test_ddp_counts_batches_with_rank_0_and_asks_what_is_used_where_it_is_told_to(two_ranks):
     assert ranks.run(batches_counted, "cpu") == [1, 1]
     assert ranks.run(sums_of_half, "cpu", find_unused_parameters=True) == [[2, 2, 2]] * 2
