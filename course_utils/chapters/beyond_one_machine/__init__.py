@@ -5,7 +5,9 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "learning": "tens_digits",
         "launching": "Launched write_program",
+        "learning": "tens_digits",
+        "save_widget": "save_explorer",
+        "stopped_runs": "share_kept",
     },
 )

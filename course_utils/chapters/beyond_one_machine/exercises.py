@@ -2,14 +2,51 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from course_utils.chapters.beyond_one_machine import offers
-from course_utils.lesson.answers import as_list, as_numbers, close
+from course_utils.chapters.beyond_one_machine.run_problems import (
+    EDGES,
+    StoppedRun,
+    draw_run,
+    edges_of,
+)
+from course_utils.chapters.beyond_one_machine.stopped_runs import seconds_of
+from course_utils.lesson.answers import as_list, as_number, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
 
 PLANS = 200
+
+
+@exercise(
+    "beyond_one_machine.kept_seconds",
+    todo="write kept_seconds(stops, length, interval, save_seconds, restart_seconds).",
+    hints=(
+        "Go from stop to stop, and to length at last. After a stop, work begins at "
+        "stop + restart_seconds: it may never begin, if the next stop comes before.",
+        "Between a beginning and an end, (end − beginning) // (interval + save_seconds) saves are "
+        "complete, and at least none. A stop after length ends nothing.",
+    ),
+)
+def check_kept_seconds(kept_seconds: Callable[..., Any]) -> str:
+    """Random runs until each edge has come twenty times; those with fewest edges come first."""
+    seen, runs = Counter[str](), list[tuple[StoppedRun, set[str]]]()
+    while min(seen[edge] for edge in EDGES) < 20:
+        run = draw_run()
+        edges = edges_of(run)
+        if any(seen[edge] < 20 for edge in edges):
+            seen.update(edges)
+            runs.append((run, edges))
+    for run, edges in sorted(runs, key=lambda one: (len(one[1]), len(one[0].stops))):
+        want, given = seconds_of("kept", run.pieces()), list(run.stops)
+        got = as_number(kept_seconds(given, *astuple(run)[1:]))
+        if given != run.stops:
+            raise Wrong(f"{run}: the list of stops was changed")
+        if got != want:
+            named = ", ".join(edge for edge in EDGES if edge in edges)
+            raise Wrong(f"{run} ({named}): want {want} seconds, got {got:g}")
+    return f"random runs with {len(EDGES)} kinds of edges: exactly the seconds kept"
 
 
 @exercise(

@@ -54,11 +54,15 @@ def published_efficiency() -> dict[str, Series]:
     found = {}
     for name, way in (("LeNet", "by hand"), ("ResNet-18", "DataParallel")):
         rows = [row for row in d2l.rows if row["model"] == name]
-        found[f"{name}, {way}"] = _relative({r["gpus"]: 1 / r["epoch_seconds"] / r["gpus"] for r in rows}, d2l)
+        found[f"{name}, {way}"] = _relative(
+            {r["gpus"]: 1 / r["epoch_seconds"] / r["gpus"] for r in rows}, d2l
+        )
     each = {row["gpus"]: row["tokens_per_s"] / row["gpus"] for row in a100.rows}
     found["GPT, A100"] = _relative(each, a100)
     rows = [row for row in h100.rows if row["model"] == "7B"]
-    found["7B, H100, sharded"] = _relative({row["gpus"]: row["tokens_per_s_gpu"] for row in rows}, h100)
+    found["7B, H100, sharded"] = _relative(
+        {row["gpus"]: row["tokens_per_s_gpu"] for row in rows}, h100
+    )
     return found
 
 
