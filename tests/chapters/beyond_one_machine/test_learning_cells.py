@@ -13,7 +13,7 @@ CELLS = {name: without_magic(source) for name, source in cells_of("14").items()}
 @pytest.fixture(scope="module")
 def learning():
     names = {"torch": torch}
-    for cell in ("learn-net", "learn-race"):
+    for cell in ("learn-net", "optimizers", "learn-race"):
         exec(CELLS[cell], names)
     return names
 
@@ -53,7 +53,7 @@ def test_served_in_turn_descent_is_that_by_gradients_so_many_updates_old(n):
     try:
         ranks.run_cell(CELLS["server-code"], n)
         ranks.run_cell(CELLS["worker-code"], n)
-        ranks.run_cell(CELLS["server-run"].partition("rounds =")[0], n)
+        ranks.run_cell(CELLS["server-run"], n)
         rate, stale = 0.2, n - 2
         ranks.push(rate=rate)
         ranks.run_cell("end = play(torch.clone, torch.ones(1), rate, 40, in_turn)", n)
