@@ -14,7 +14,7 @@ def show(file: Path, by_step: bool = False) -> int:
     What is wrong with the file is one line on stderr.
     """
     try:
-        print(f"{file.name}: {report(read_trace(file), by_step)}")
+        print(f"{file.name}: {_told(file, by_step)}")
     except TraceError as problem:
         print(problem, file=sys.stderr)
     except OSError as problem:
@@ -22,3 +22,11 @@ def show(file: Path, by_step: bool = False) -> int:
     else:
         return 0
     return 1
+
+
+def _told(file: Path, by_step: bool) -> str:
+    trace = read_trace(file)
+    try:
+        return report(trace, by_step)
+    except TraceError as problem:
+        raise TraceError(f"{file.name}: {problem}") from None

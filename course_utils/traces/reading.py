@@ -29,6 +29,7 @@ FLOWS = ("ac2g", "async_cpu_to_gpu", "async_gpu")
 LATEST = 1e17  # µs: 3,000 years after 1970
 LONGEST = 1e13  # µs: 115 days
 LARGEST = 2**62
+MOST_DEVICES = 1024  # in one process; a larger number is a process's own
 
 
 def read_trace(file: str | Path) -> Trace:
@@ -198,6 +199,6 @@ def _whole(value: Any) -> int:
 
 
 def _device(event: dict[str, Any], args: dict[str, Any]) -> int:
-    """The GPU of a kernel: it is the process too, where nothing else says it."""
-    found = max(_whole(args.get("device")), _whole(event.get("pid")) if "device" not in args else 0)
-    return found if found < 2**31 else 0
+    """The GPU of a kernel: its process, where nothing else says it; 0 for no GPU's number."""
+    found = _whole(args["device"] if "device" in args else event.get("pid"))
+    return found if 0 <= found < MOST_DEVICES else 0

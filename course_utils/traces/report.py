@@ -61,7 +61,7 @@ def report(trace: Trace, by_step: bool = False) -> str:
         parts, tops = measures.host_breakdown(trace), measures.top_operators(trace)
         lines += ["The host, from the first operator to the last:", *_parts(parts)]
     else:
-        raise TraceError("It has neither kernels nor operators: was it torch.profiler that traced?")
+        raise TraceError("it has neither kernels nor operators: was it torch.profiler that traced?")
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
     lines += [f"Memory: at most {_most(trace)}."] if trace.allocated else []
@@ -90,14 +90,14 @@ def _about(trace: Trace) -> str:
 
 def _gpu_name(trace: Trace, device: int) -> str:
     known = device < len(trace.gpus)
-    return f"GPU {device}" + (f" ({trace.gpus[device]})" if known else "")
+    return f"GPU {device}" + (f" ({_short(trace.gpus[device])})" if known else "")
 
 
 def _steps(trace: Trace) -> list[str]:
     if not trace.steps:
         return ["No steps are marked in it: profiler.step() does."]
     took = [end - start for start, end in trace.steps.values()]
-    names = list(trace.steps)
+    names = [_short(name) for name in trace.steps]
     several = f"{len(took)} steps, {names[0]} to {names[-1]}" if took[1:] else f"1 step, {names[0]}"
     return [f"{several}, of {_time(min(took))} to {_time(max(took))} on the host."]
 
@@ -134,7 +134,7 @@ def _by_step(trace: Trace, device: int) -> list[str]:
         whole = window[1] - window[0] or 1.0
         parts = breakdown(trace, device, window).items()
         said = [f"{took / whole:.0%} {WORDS[what]}" for what, took in parts if took > whole / 100]
-        found.append(f"  {name}, {_time(whole)}: {'; '.join(said)}")
+        found.append(f"  {_short(name)}, {_time(whole)}: {'; '.join(said)}")
     return found
 
 
@@ -155,7 +155,8 @@ def _top(totals: list[measures.Total]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    name = " ".join(name.removeprefix("void ").split())
+    """A name that fits a line of any terminal and does nothing else to it."""
+    name = "".join(c if c.isprintable() else " " for c in name.removeprefix("void ")[:999])
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 

@@ -49,6 +49,12 @@ def test_kernels_know_their_device_their_stream_and_the_call_that_launched_them(
     assert trace.devices == [3] and trace.gpus == ["A100"]
 
 
+def test_a_number_that_is_no_gpus_counts_as_the_first(tmp_path):
+    events = [span("kernel", "k", n, 1, pid=n, device=device) for n, device in
+              enumerate([2**31, -3, "0", None, 10**30, True])]  # fmt: skip
+    assert read(tmp_path, events).devices == [0]
+
+
 def test_rocm_kernels_without_a_correlation_are_linked_by_their_flow(tmp_path):
     flow = {"cat": "ac2g", "name": "ac2g", "id": 5}
     events = [
@@ -104,6 +110,7 @@ def test_a_real_run_on_the_cpu_has_the_profilers_own_counts_and_times(tmp_path):
     with profile(
         activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=2),
         profile_memory=True, record_shapes=True, with_stack=True, on_trace_ready=keep,
+        acc_events=True,
     ) as seen:  # fmt: skip
         for x in DataLoader(torch.randn(12, 64), batch_size=4):
             with record_function("mine"):
