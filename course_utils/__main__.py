@@ -72,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     snapshot.add_argument("--device", type=int, metavar="N", help="the one to show first")
     snapshot.add_argument("--out", type=Path, help="where the page goes (default: build/snapshots)")
     snapshot.add_argument("--no-open", action="store_true", help="only write the page")
+    trace = command("trace", _trace, "say where the time of anybody's profiler trace went")
+    trace.add_argument("file", type=Path, help="what torch.profiler's export_chrome_trace wrote")
+    trace.add_argument("--steps", action="store_true", help="by step too")
     command("predict", _predict, "predict the kept peaks of memory anew")
     command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
@@ -164,6 +167,12 @@ def _snapshot(options: argparse.Namespace) -> int:
     from course_utils.cli import snapshot
 
     return snapshot.show(options.file, options.device, options.out, not options.no_open)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from course_utils.cli import trace
+
+    return trace.show(options.file, options.steps)
 
 
 def _predict(_options: argparse.Namespace) -> int:

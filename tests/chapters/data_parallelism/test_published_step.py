@@ -1,5 +1,6 @@
 """The published step of DDP: its spans, its messages, and what its host launches."""
 
+import numpy as np
 import pytest
 
 from course_utils.chapters.data_parallelism.published_step import (
@@ -8,6 +9,10 @@ from course_utils.chapters.data_parallelism.published_step import (
     launches,
 )
 from course_utils.core.evidence import data, published
+from course_utils.traces import intervals
+from course_utils.traces.measures import spans
+from course_utils.traces.trace import Kind
+from tests.support.traces import real
 
 
 def test_the_published_step_has_its_host_its_kernels_and_five_messages():
@@ -38,3 +43,44 @@ def test_its_launches_and_its_gaps_fill_the_step():
         launching = row["launches"] * row["spacing_seconds"]
         assert launching == pytest.approx(row["seconds"], rel=0.05)
         assert row["kernels"] * row["kernel_seconds"] < 0.2 * row["seconds"]
+
+
+@pytest.fixture
+def traced():
+    """The trace, and of each step the begin, the kernels launched in it, and NCCL's of these."""
+    trace = real("ddp-resnet50-2xA100")
+    kernels = np.flatnonzero(trace.kind == Kind.KERNEL)
+    called = trace.start[trace.launch[kernels]]
+    mine = [kernels[(called >= a) & (called < b)] for a, b in trace.steps.values()]
+    sent = [own[trace.messages[own]] for own in mine]
+    return trace, [start for start, _ in trace.steps.values()], mine, sent
+
+
+def test_the_published_kernels_are_what_the_reader_gives_for_the_trace(traced):
+    trace, _, mine, _ = traced
+    found = []
+    for (start, end), own in zip(trace.steps.values(), mine, strict=True):
+        computing = own[~trace.messages[own]]
+        spacing = np.diff(np.sort(trace.start[trace.launch[own]])).mean()
+        took = trace.seconds[computing]
+        waits = trace.start[computing] - trace.start[trace.launch[computing]]
+        found.append([
+            end - start, len(own), len(computing), spacing, took.mean(), np.median(took),
+            np.median(waits), (took < spacing).mean(),
+        ])  # fmt: skip
+    told = [list(row.values())[1:] for row in published("ddp_resnet50_kernels").rows]
+    np.testing.assert_allclose(found, told, rtol=4e-4)
+
+
+def test_the_published_messages_are_what_the_reader_gives_for_the_trace(traced):
+    trace, starts, _, sent = traced
+    computed = trace.moments((trace.kind == Kind.KERNEL) & ~trace.messages)
+    found = []
+    for step, (start, own) in enumerate(zip(starts, sent, strict=True), 1):
+        for place in own[np.argsort(trace.start[own])]:
+            (span,) = spans(trace, np.arange(len(trace.start)) == place)
+            beside = intervals.covered(computed, np.array([[span.start, span.end]]))[0]
+            found.append([step, trace.numbers[place], span.start - start, span.seconds, beside])
+    columns = ("step", "numbers", "start_seconds", "seconds", "beside_seconds")
+    told = [[row[column] for column in columns] for row in published("ddp_resnet50_nccl").rows]
+    np.testing.assert_allclose(found, told, rtol=2e-4, atol=1e-9)

@@ -1,0 +1,32 @@
+"""`python -m course_utils trace FILE`: where the time of anybody's profiler trace went."""
+
+import sys
+from pathlib import Path
+
+from course_utils.traces.json_events import TraceError
+from course_utils.traces.reading import read_trace
+from course_utils.traces.report import report
+
+
+def show(file: Path, by_step: bool = False) -> int:
+    """Prints what a trace says, within a screen. Returns the exit status.
+
+    What is wrong with the file is one line on stderr.
+    """
+    try:
+        print(f"{file.name}: {_told(file, by_step)}")
+    except TraceError as problem:
+        print(problem, file=sys.stderr)
+    except OSError as problem:
+        print(f"{problem.filename or file}: {problem.strerror or problem}.", file=sys.stderr)
+    else:
+        return 0
+    return 1
+
+
+def _told(file: Path, by_step: bool) -> str:
+    trace = read_trace(file)
+    try:
+        return report(trace, by_step)
+    except TraceError as problem:
+        raise TraceError(f"{file.name}: {problem}") from None

@@ -1,0 +1,68 @@
+"""Why a device computed nothing: each moment of a window, by what it waited for."""
+
+import numpy as np
+
+from course_utils.traces import intervals
+from course_utils.traces.trace import BLOCKING, LOADER, PAGEABLE, Kind, Trace
+
+JITTER = 5e-6  # seconds between the clocks of host and device
+WAITS = ("data", "synchronising", "launching", "other")
+
+
+def breakdown(trace: Trace, device: int, window: tuple[float, float]) -> dict[str, float]:
+    """A window's seconds, each once: computing, or what the device did or waited for instead.
+
+    - computing: a kernel other than NCCL's ran, whatever ran beside it.
+    - communication: only kernels of NCCL ran.
+    - copying: only copies and memsets ran.
+
+    The rest is idle. What ended it was launched by a call on the host. Did that call end only when
+    the device was idle, then the host was late, and the idle time is by its reason:
+
+    - data: a DataLoader's `next` covered at least half of the idle time.
+    - synchronising: a call that returns when the device is done, or a copy to or from pageable
+      memory, still waited as the device fell idle, so that nothing could be launched ahead
+      (a GPU's clock is believed to 5 µs).
+    - launching: neither; the host was slower than the device (launch-bound).
+    - other: the launch was in time or isn't known. The device waited for another stream, or went
+      from kernel to kernel (1–2 µs each).
+
+    Source: HolisticTraceAnalysis, "Idle Time Breakdown", asks whether the launch began after the
+    kernel before it ended, for each stream; here for the whole device, and whether it ended.
+    """
+    kernels = trace.on(device, Kind.KERNEL)
+    computing = intervals.within(trace.moments(kernels & ~trace.messages), *window)
+    running = intervals.within(trace.moments(kernels), *window)
+    using = intervals.within(trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY)), *window)
+    found = {
+        "computing": intervals.length(computing),
+        "communication": intervals.length(running) - intervals.length(computing),
+        "copying": intervals.length(using) - intervals.length(running),
+    }
+    idle = intervals.gaps(using, *window)
+    why = _reasons(trace, device, idle)
+    seconds = idle[:, 1] - idle[:, 0]
+    return found | {wait: float(seconds[why == n].sum()) for n, wait in enumerate(WAITS)}
+
+
+def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
+    """For each idle time, which of WAITS."""
+    host = trace.device < 0
+    loading = trace.moments(host & trace.named(LOADER))
+    blocking = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
+    pageable = (trace.kind == Kind.COPY) & trace.named(PAGEABLE) & (trace.launch >= 0)
+    blocking[trace.launch[pageable]] = True
+    blocked = intervals.union(trace.start[blocking], trace.end[blocking] + JITTER)
+    by_data = intervals.covered(loading, idle) >= (idle[:, 1] - idle[:, 0]) / 2
+    by_waiting = intervals.inside(blocked, idle[:, 0])
+    reasons = np.select([by_data, by_waiting], [0, 1], 2)
+    return np.where(_launched_at(trace, device, idle[:, 1]) > idle[:, 0], reasons, 3)
+
+
+def _launched_at(trace: Trace, device: int, ends: np.ndarray) -> np.ndarray:
+    """When the call ended that launched what begins at each of these times, or next; else -inf."""
+    using = np.flatnonzero(trace.on(device, Kind.KERNEL, Kind.COPY))
+    using = using[np.argsort(trace.start[using], kind="stable")]
+    after = np.searchsorted(trace.start[using], ends - 1e-12)
+    launches = np.append(trace.launch[using], -1)[after]
+    return np.where(launches >= 0, trace.end[launches], -np.inf)

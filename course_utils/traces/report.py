@@ -1,0 +1,171 @@
+"""What a trace says, within a screen: what it is, where the time went, and where to look first."""
+
+from dataclasses import dataclass
+
+from course_utils.core.measurement import format_seconds
+from course_utils.traces import measures
+from course_utils.traces.idle import breakdown
+from course_utils.traces.json_events import TraceError
+from course_utils.traces.trace import Kind, Trace
+
+WORDS = {
+    "computing": "computing",
+    "communication": "only communication",
+    "copying": "only copies",
+    "data": "waiting for a DataLoader",
+    "synchronising": "idle after a synchronising call",
+    "launching": "idle, launched too late",
+    "other": "idle for another reason",
+    "operators": "operators",
+    "python": "neither: Python, or not traced",
+}
+LONGEST_NAME = 72  # characters
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Look at `what` where it takes more than the share `above` of the time; `words` say where."""
+
+    what: str
+    above: float
+    words: str
+
+
+RULES = (  # of those that hold, the one with the largest share is said
+    Rule("data", 0.1, "the input: more workers, prefetch_factor, or less work for each sample"),
+    Rule("synchronising", 0.1, "the calls that wait for the GPU: .item(), .cpu(), print(tensor)"),
+    Rule("launching", 0.15, "the launches: torch.compile, CUDA graphs, foreach, larger batches"),
+    Rule("communication", 0.1, "the messages: send them while the backward pass computes"),
+    Rule("copying", 0.1, "the copies: pinned memory, non_blocking=True, or no copy at all"),
+    Rule("other", 0.2, "the timeline: streams that wait for each other"),
+    Rule("python", 0.4, "Python between the operators: fewer and larger operators"),
+)
+
+
+def report(trace: Trace, by_step: bool = False) -> str:
+    """The lines for a trace; with `by_step` a line for each ProfilerStep too.
+
+    Raises: TraceError where it has neither kernels nor operators.
+    """
+    lines = [_about(trace), *_steps(trace)]
+    if trace.devices:
+        first, *others = sorted(trace.devices, key=lambda gpu: -_ran(trace, gpu))
+        window = trace.window(first)
+        parts, tops = breakdown(trace, first, window), measures.top_kernels(trace, first)
+        lines += _gpu(trace, first, window, parts)
+        lines += [_ran_in_words(trace, other, trace.window(other)) for other in others]
+        lines += _by_step(trace, first) if by_step else []
+        lines += ["Kernels by their time:", *_top(tops)]
+    elif (trace.kind == Kind.OPERATOR).any():
+        parts, tops = measures.host_breakdown(trace), measures.top_operators(trace)
+        lines += ["The host, from the first operator to the last:", *_parts(parts)]
+    else:
+        raise TraceError("it has neither kernels nor operators: was it torch.profiler that traced?")
+    if operators := measures.top_operators(trace):
+        lines += ["Operators by their own time on the host:", *_top(operators)]
+    lines += [f"Memory: at most {_most(trace)}."] if trace.allocated else []
+    return "\n".join([*lines, f"Look first at {look_first(parts, tops)}."])
+
+
+def look_first(parts: dict[str, float], tops: list[measures.Total]) -> str:
+    """What RULES say to a breakdown in seconds; the longest kernel or operator if none holds."""
+    whole = sum(parts.values()) or 1.0
+    hold = [rule for rule in RULES if parts.get(rule.what, 0.0) > rule.above * whole]
+    if hold:
+        rule = max(hold, key=lambda rule: parts[rule.what])
+        return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"
+    share = tops[0].seconds / (sum(total.seconds for total in tops) or 1.0)
+    return f"what takes longest ({_short(tops[0].name)}: {share:.0%} of what ran)"
+
+
+def _about(trace: Trace) -> str:
+    """The machine, as far as the file says."""
+    gpus = [_gpu_name(trace, gpu) for gpu in trace.devices]
+    where = f"on {', '.join(gpus)}" if gpus else "without a GPU"
+    rank = " of rank {} of {}".format(*trace.rank) if trace.rank else ""
+    took = _time(float(trace.end.max() - trace.start.min()))
+    return f"{len(trace.start):,} events{rank}, {where}, in {took}."
+
+
+def _gpu_name(trace: Trace, device: int) -> str:
+    known = device < len(trace.gpus)
+    return f"GPU {device}" + (f" ({_short(trace.gpus[device])})" if known else "")
+
+
+def _steps(trace: Trace) -> list[str]:
+    if not trace.steps:
+        return ["No steps are marked in it: profiler.step() does."]
+    took = [end - start for start, end in trace.steps.values()]
+    names = [_short(name) for name in trace.steps]
+    several = f"{len(took)} steps, {names[0]} to {names[-1]}" if took[1:] else f"1 step, {names[0]}"
+    return [f"{several}, of {_time(min(took))} to {_time(max(took))} on the host."]
+
+
+def _gpu(
+    trace: Trace, device: int, window: tuple[float, float], parts: dict[str, float]
+) -> list[str]:
+    sent = measures.communication(trace, device, window)
+    beside = {
+        "communication": f"{_time(sent.seconds)} in all, {sent.hidden_share:.0%} hidden behind "
+        "computing",
+        "launching": f"{measures.mean_queue(trace, device, window):.1f} launches are waiting on "
+        "average",
+    }
+    return [_ran_in_words(trace, device, window), *_parts(parts, beside)]
+
+
+def _ran(trace: Trace, device: int) -> float:
+    return measures.busy(trace, device, trace.window(device))
+
+
+def _ran_in_words(trace: Trace, device: int, window: tuple[float, float]) -> str:
+    ran, whole = measures.busy(trace, device, window), window[1] - window[0]
+    return (
+        f"GPU {device}: kernels ran in {_time(ran)} of the {_time(whole)} from the first to the "
+        f"last ({ran / (whole or 1.0):.0%})."
+    )
+
+
+def _by_step(trace: Trace, device: int) -> list[str]:
+    """A line a step, shares of its time on the host; what it launched may run in the next one's."""
+    found = []
+    for name, window in trace.steps.items():
+        whole = window[1] - window[0] or 1.0
+        parts = breakdown(trace, device, window).items()
+        said = [f"{took / whole:.0%} {WORDS[what]}" for what, took in parts if took > whole / 100]
+        found.append(f"  {_short(name)}, {_time(whole)}: {'; '.join(said)}")
+    return found
+
+
+def _parts(parts: dict[str, float], beside: dict[str, str] | None = None) -> list[str]:
+    whole = sum(parts.values()) or 1.0
+    return [
+        f"  {_time(took):>8} {took / whole:>4.0%}  {WORDS[what]}"
+        + (f" ({beside[what]})" if beside and what in beside else "")
+        for what, took in parts.items()
+        if took
+    ]
+
+
+def _top(totals: list[measures.Total]) -> list[str]:
+    return [
+        f"  {_time(one.seconds):>8}  {one.count:,} × {_short(one.name)}" for one in totals[:TOP]
+    ]
+
+
+def _short(name: str) -> str:
+    """A name that fits a line of any terminal and does nothing else to it."""
+    name = "".join(c if c.isprintable() else " " for c in name.removeprefix("void ")[:999])
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _most(trace: Trace) -> str:
+    most: dict[str, int] = {}
+    for one in trace.allocated:
+        most[one.device] = max(one.n_bytes, most.get(one.device, 0))
+    return ", ".join(f"{most[name] / 1e6:.3g} MB allocated on {name}" for name in sorted(most))
+
+
+def _time(seconds: float) -> str:
+    return format_seconds(seconds).removeprefix("≈ ")

@@ -1,0 +1,126 @@
+"""A trace in words: what it is, where the time went, and where to look first."""
+
+import pytest
+
+from course_utils.traces.json_events import TraceError
+from course_utils.traces.measures import Total
+from course_utils.traces.report import RULES, WORDS, Rule, look_first, report
+from tests.support.traces import call, launched, note, op, read, real, span
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+STEP = note("ProfilerStep#3", 0, 100)
+GPU = {
+    "deviceProperties": [{"name": "Tesla V100"}],
+    "distributedInfo": {"rank": 1, "world_size": 2},
+}
+
+
+def said(path, *events, **options):
+    return report(read(path, events, **GPU), **options)
+
+
+def test_every_figure_stands_with_its_unit(tmp_path):
+    events = [
+        STEP, op("aten::mm", 0, 50), *launched(1, 0, 10, 10, "gemm"),
+        *launched(2, 60, 65, 5, "void relu<float, 4>(int)"),
+        *launched(3, 2, 15, 15, "ncclDevKernel_AllReduce", stream=9),
+        {"ph": "i", "name": "[memory]", "args": {"Total Allocated": 1_500_000, "Device Id": 0}},
+    ]  # fmt: skip
+    assert said(tmp_path, *events).splitlines() == [
+        "8 events of rank 1 of 2, on GPU 0 (Tesla V100), in 100 µs.",
+        "1 step, ProfilerStep#3, of 100 µs to 100 µs on the host.",
+        "GPU 0: kernels ran in 25 µs of the 60 µs from the first to the last (42%).",
+        "     15 µs  25%  computing",
+        "     10 µs  17%  only communication (15 µs in all, 33% hidden behind computing)",
+        "     35 µs  58%  idle, launched too late (0.2 launches are waiting on average)",
+        "Kernels by their time:",
+        "     15 µs  1 × ncclDevKernel_AllReduce",
+        "     10 µs  1 × gemm",
+        "      5 µs  1 × relu<float, 4>(int)",
+        "Operators by their own time on the host:",
+        "     50 µs  1 × aten::mm",
+        "Memory: at most 1.5 MB allocated on GPU 0.",
+        "Look first at the launches: torch.compile, CUDA graphs, foreach, larger batches "
+        "(idle, launched too late: 58% of the time).",
+    ]  # fmt: skip
+
+
+def test_by_step_there_is_a_line_for_each(tmp_path):
+    events = [
+        STEP,
+        note("ProfilerStep#4", 100, 100),
+        *launched(1, 0, 10, 90),
+        *launched(2, 100, 110, 50),
+    ]
+    lines = said(tmp_path, *events, by_step=True).splitlines()
+    assert "  ProfilerStep#3, 100 µs: 90% computing; 10% idle, launched too late" in lines
+    assert (
+        "  ProfilerStep#4, 100 µs: 50% computing; 10% idle, launched too late; "
+        "40% idle for another reason"
+    ) in lines
+
+
+def test_a_second_gpu_has_a_line_and_the_busier_comes_first(tmp_path):
+    events = [*launched(1, 0, 10, 10), *launched(2, 1, 10, 60, device=1)]
+    lines = said(tmp_path, *events).splitlines()
+    assert lines[0].startswith("4 events of rank 1 of 2, on GPU 0 (Tesla V100), GPU 1, in")
+    assert lines[2].startswith("GPU 1: kernels ran in 60 µs")
+    assert lines[4].startswith("GPU 0: kernels ran in 10 µs")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.what)
+def test_each_rule_holds_above_its_threshold_and_not_at_it(rule):
+    tops = [total("gemm", 3.0), total("relu", 1.0)]
+    above, rest = {rule.what: rule.above + 0.01}, 1 - rule.above
+    assert rule.words in look_first({**above, "computing": rest - 0.01}, tops)
+    at = look_first({rule.what: rule.above, "computing": rest}, tops)
+    assert at == "what takes longest (gemm: 75% of what ran)"
+    assert rule.what in WORDS and isinstance(rule, Rule)
+
+
+def total(name, seconds):
+    return Total(name, 1, seconds)
+
+
+def test_of_two_causes_the_larger_is_said():
+    parts = {"computing": 0.4, "launching": 0.2, "communication": 0.4}
+    assert look_first(parts, []).startswith("the messages")
+
+
+def test_a_name_can_do_nothing_to_a_terminal(tmp_path):
+    bad = "\x1b[2J\ud800\n" + "x" * 10**6
+    events = [note(f"ProfilerStep#1{bad}", 0, 40), op(bad, 0, 9), *launched(1, 0, 10, 20, bad)]
+    trace = read(tmp_path, events, deviceProperties=[{"name": bad}])
+    lines = report(trace, by_step=True).splitlines()
+    assert all(line.isprintable() and len(line) < 250 for line in lines) and len(lines) < 20
+
+
+def test_without_a_gpu_the_host_is_what_is_told(tmp_path):
+    events = [STEP, op("aten::mm", 0, 60), note(LOADER, 60, 20), op("aten::mm", 80, 20)]
+    lines = report(read(tmp_path, events)).splitlines()
+    assert lines[0] == "4 events, without a GPU, in 100 µs."
+    assert lines[3:5] == ["     20 µs  20%  waiting for a DataLoader", "     80 µs  80%  operators"]
+    assert lines[-1].startswith("Look first at the input: more workers")
+
+
+def test_a_busy_host_is_told_its_longest_operator(tmp_path):
+    said = report(read(tmp_path, [op("aten::mm", 0, 75), op("aten::add", 75, 25)]))
+    assert said.endswith("Look first at what takes longest (aten::mm: 75% of what ran).")
+
+
+def test_a_trace_of_something_else_is_refused(tmp_path):
+    with pytest.raises(TraceError, match=r"was it torch\.profiler"):
+        report(read(tmp_path, [span("browser", "paint", 0, 5), call("cudaX", 1, 1)]))
+
+
+@pytest.mark.parametrize(
+    "name, first",
+    [
+        ("ddp-resnet50-2xA100", "the launches"), ("dlrm-8xA100", "the messages"),
+        ("resnet-1xV100", "what takes longest"), ("alexnet-1xA100", "the launches"),
+    ],
+)  # fmt: skip
+def test_real_traces_fit_a_screen_and_name_what_to_mend(name, first):
+    lines = report(real(name)).splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 140
+    assert lines[-1].startswith(f"Look first at {first}")
