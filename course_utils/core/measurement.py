@@ -79,7 +79,7 @@ class Ratio(float):
 def format_seconds(seconds: "float | Measurement") -> str:
     """`≈ 12.3 ms`: three digits, in the unit that keeps them readable."""
     value = seconds.median if isinstance(seconds, Measurement) else seconds
-    size, unit = next(((s, u) for s, u in UNITS if abs(value) >= s), UNITS[-1])
+    size, unit = next(((s, u) for s, u in UNITS if abs(value) >= 0.9995 * s), UNITS[-1])
     return f"≈ {value / size:.3g} {unit}"
 
 

@@ -14,7 +14,14 @@ def test_a_measurement_of_many_things_is_that_of_one_times_their_number():
 
 @pytest.mark.parametrize(
     "seconds, text",
-    [(2.5, "≈ 2.5 s"), (0.0123, "≈ 12.3 ms"), (4e-6, "≈ 4 µs"), (3e-8, "≈ 30 ns"), (0.0, "≈ 0 ns")],
+    [
+        (2.5, "≈ 2.5 s"),
+        (0.0123, "≈ 12.3 ms"),
+        (4e-6, "≈ 4 µs"),
+        (3e-8, "≈ 30 ns"),
+        (0.0, "≈ 0 ns"),
+        (0.9999, "≈ 1 s"),
+    ],
 )
 def test_seconds_are_written_in_a_readable_unit(seconds, text):
     assert format_seconds(seconds) == text
