@@ -45,6 +45,13 @@ def breakdown(trace: Trace, device: int, window: tuple[float, float]) -> dict[st
     return found | {wait: float(seconds[why == n].sum()) for n, wait in enumerate(WAITS)}
 
 
+def longest_idle(trace: Trace, device: int, window: tuple[float, float]) -> float:
+    """Seconds of the longest time in a window without a kernel or a copy."""
+    using = intervals.within(trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY)), *window)
+    idle = intervals.gaps(using, *window)
+    return float((idle[:, 1] - idle[:, 0]).max(initial=0.0))
+
+
 def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
     """For each idle time, which of WAITS."""
     host = trace.device < 0

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_utils.figures.timeline import Span
 from course_utils.traces import intervals
 from course_utils.traces.trace import LOADER, Kind, Trace
 
@@ -26,26 +25,9 @@ class Communication:
     hidden: float
 
     @property
-    def exposed(self) -> float:
-        """Seconds in which nothing was computed beside them."""
-        return self.seconds - self.hidden
-
-    @property
     def hidden_share(self) -> float:
         """0 to 1; 0 where nothing was sent."""
         return self.hidden / self.seconds if self.seconds else 0.0
-
-
-def spans(trace: Trace, which: np.ndarray) -> list[Span]:
-    """These events as spans to be drawn, a row for each thread or stream, in order of time."""
-    places = np.flatnonzero(which)
-    return [
-        Span(
-            " · ".join(trace.threads[trace.thread[i]]), trace.names[trace.name[i]],
-            float(trace.start[i]), float(trace.end[i]),
-        )
-        for i in places[np.argsort(trace.start[places], kind="stable")]
-    ]  # fmt: skip
 
 
 def busy(trace: Trace, device: int, window: tuple[float, float]) -> float:
@@ -127,7 +109,7 @@ def _totals(trace: Trace, which: np.ndarray, seconds: np.ndarray) -> list[Total]
 
 
 def _own_seconds(trace: Trace, which: np.ndarray) -> np.ndarray:
-    """Each event's seconds less those of the events directly inside it, on its thread."""
+    """Each event's seconds without those shared with events that began directly inside it."""
     thread, start, end = trace.thread[which], trace.start[which], trace.end[which]
     own = trace.seconds[which].copy()
     around: list[int] = []
@@ -138,6 +120,6 @@ def _own_seconds(trace: Trace, which: np.ndarray) -> np.ndarray:
         while around and start[i] >= end[around[-1]]:
             around.pop()
         if around:
-            own[around[-1]] -= end[i] - start[i]
+            own[around[-1]] -= min(end[i], end[around[-1]]) - start[i]
         around.append(i)
     return np.maximum(own, 0)

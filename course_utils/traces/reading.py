@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.traces.json_events import WRITER, TraceError, events
-from course_utils.traces.trace import Allocated, Kind, Trace, dict_or_empty
+from course_utils.traces.trace import STEP, Allocated, Kind, Trace, dict_or_empty
 
 KINDS = {
     "cpu_op": Kind.OPERATOR, "operator": Kind.OPERATOR,
@@ -102,6 +102,8 @@ class _Columns:
         if type(name) is not str or type(kind) is not str:
             raise TraceError("has no name, or a category that is no text: write the trace anew.")
         known = KINDS.get(kind.lower(), Kind.OTHER)
+        if known == Kind.OPERATOR and STEP.match(name):  # as older profilers wrote it
+            known = Kind.ANNOTATION
         args = event.get("args")
         if type(args) is not dict:
             args = {}
@@ -148,12 +150,19 @@ class _Columns:
         rank, size = _whole(about.get("rank")), _whole(about.get("world_size"))
         return Trace(
             np.array(self.name), kind, thread, (start - began) / 1e6, took / 1e6,
-            np.array(self.device), _launches(kind, link), np.array(self.numbers),
+            np.array(self.device), _launches(kind, link, self.process_of(thread)),
+            np.array(self.numbers),
             list(self.names), [(str(process), str(one)) for process, one in self.threads],
             self.allocated,
             [str(dict_or_empty(gpu).get("name")) for gpu in gpus] if isinstance(gpus, list) else [],
             (rank, size) if 0 <= rank < size else None,
         )  # fmt: skip
+
+    def process_of(self, thread: np.ndarray) -> np.ndarray:
+        """For each event, the number of its process, in the order in which these appear."""
+        numbers: dict[Any, int] = {}
+        each = [numbers.setdefault(process, len(numbers)) for process, _ in self.threads]
+        return np.array(each)[thread]
 
     def linked_by_flow(self, phase: str, thread: np.ndarray, start: np.ndarray) -> list[int]:
         """The id of the flow at each of these moments of a thread, or -1."""
@@ -165,10 +174,17 @@ class _Columns:
         return [flows.get(moment, -1) for moment in wanted]
 
 
-def _launches(kind: np.ndarray, link: np.ndarray) -> np.ndarray:
-    """For each event of a GPU, the place of the first runtime call with its correlation, or -1."""
+def _launches(kind: np.ndarray, link: np.ndarray, process: np.ndarray) -> np.ndarray:
+    """For each event of a GPU, the place of the first runtime call with its correlation, or -1.
+
+    Processes count correlations on their own: one that several called with says nothing.
+    """
     launch = np.full(len(kind), -1)
     calls = np.flatnonzero((kind == Kind.RUNTIME) & (link >= 0))
+    if len(np.unique(process[calls])) > 1:
+        once = np.unique(np.stack([link[calls], process[calls]]), axis=1)[0]
+        ids, processes = np.unique(once, return_counts=True)
+        calls = calls[~np.isin(link[calls], ids[processes > 1])]
     calls = calls[np.argsort(link[calls], kind="stable")]
     launched = np.flatnonzero(np.isin(kind, (Kind.KERNEL, Kind.COPY)) & (link >= 0))
     at = np.searchsorted(link[calls], link[launched])

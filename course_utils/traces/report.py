@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course_utils.core.measurement import format_seconds
 from course_utils.traces import measures
-from course_utils.traces.idle import breakdown
+from course_utils.traces.idle import WAITS, breakdown, longest_idle
 from course_utils.traces.json_events import TraceError
 from course_utils.traces.trace import Kind, Trace
 
@@ -20,6 +20,8 @@ WORDS = {
     "python": "neither: Python, or not traced",
 }
 LONGEST_NAME = 72  # characters
+PAUSE = 0.1  # seconds: no launch takes as long
+HALF = 0.5
 TOP = 5
 
 
@@ -34,11 +36,15 @@ class Rule:
 
 RULES = (  # of those that hold, the one with the largest share is said
     Rule("data", 0.1, "the input: more workers, prefetch_factor, or less work for each sample"),
-    Rule("synchronising", 0.1, "the calls that wait for the GPU: .item(), .cpu(), print(tensor)"),
+    Rule(
+        "synchronising",
+        0.1,
+        "the calls that wait for the GPU (.item(), .cpu()), and the host after",
+    ),
     Rule("launching", 0.15, "the launches: torch.compile, CUDA graphs, foreach, larger batches"),
     Rule("communication", 0.1, "the messages: send them while the backward pass computes"),
     Rule("copying", 0.1, "the copies: pinned memory, non_blocking=True, or no copy at all"),
-    Rule("other", 0.2, "the timeline: streams that wait for each other"),
+    Rule("other", 0.2, "the timeline: streams that wait for each other, launches it lacks"),
     Rule("python", 0.4, "Python between the operators: fewer and larger operators"),
 )
 
@@ -48,12 +54,13 @@ def report(trace: Trace, by_step: bool = False) -> str:
 
     Raises: TraceError where it has neither kernels nor operators.
     """
-    lines = [_about(trace), *_steps(trace)]
+    lines, pause = [_about(trace), *_steps(trace)], 0.0
     if trace.devices:
         first, *others = sorted(trace.devices, key=lambda gpu: -_ran(trace, gpu))
         window = trace.window(first)
         parts, tops = breakdown(trace, first, window), measures.top_kernels(trace, first)
         lines += _gpu(trace, first, window, parts)
+        pause = longest_idle(trace, first, window)
         lines += [_ran_in_words(trace, other, trace.window(other)) for other in others]
         lines += _by_step(trace, first) if by_step else []
         lines += ["Kernels by their time:", *_top(tops)]
@@ -65,15 +72,24 @@ def report(trace: Trace, by_step: bool = False) -> str:
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
     lines += [f"Memory: at most {_most(trace)}."] if trace.allocated else []
-    return "\n".join([*lines, f"Look first at {look_first(parts, tops)}."])
+    return "\n".join([*lines, f"Look first at {look_first(parts, tops, pause)}."])
 
 
-def look_first(parts: dict[str, float], tops: list[measures.Total]) -> str:
-    """What RULES say to a breakdown in seconds; the longest kernel or operator if none holds."""
+def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float = 0.0) -> str:
+    """What RULES say to a breakdown in seconds; the longest kernel or operator if none holds.
+
+    None needs to hold where less than half of the time is computing: the largest is said then. A
+    `pause`, the longest idle time, that is most of an idle part comes before what that part says.
+    """
     whole = sum(parts.values()) or 1.0
     hold = [rule for rule in RULES if parts.get(rule.what, 0.0) > rule.above * whole]
+    if not hold and parts.get("computing", whole) < HALF * whole:
+        hold = list(RULES)
     if hold:
-        rule = max(hold, key=lambda rule: parts[rule.what])
+        rule = max(hold, key=lambda rule: parts.get(rule.what, 0.0))
+        if rule.what in WAITS and pause > max(PAUSE, HALF * parts[rule.what]):
+            what = "first use, an allocation, compiling? Trace some steps later"
+            return f"one pause of {_time(pause)}, {pause / whole:.0%} of the time: {what}"
         return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"
     share = tops[0].seconds / (sum(total.seconds for total in tops) or 1.0)
     return f"what takes longest ({_short(tops[0].name)}: {share:.0%} of what ran)"
@@ -129,7 +145,7 @@ def _ran_in_words(trace: Trace, device: int, window: tuple[float, float]) -> str
 
 def _by_step(trace: Trace, device: int) -> list[str]:
     """A line a step, shares of its time on the host; what it launched may run in the next one's."""
-    found = []
+    found = ["By step, at its times on the host; a GPU may run later what it launched:"]
     for name, window in trace.steps.items():
         whole = window[1] - window[0] or 1.0
         parts = breakdown(trace, device, window).items()
@@ -144,7 +160,7 @@ def _parts(parts: dict[str, float], beside: dict[str, str] | None = None) -> lis
         f"  {_time(took):>8} {took / whole:>4.0%}  {WORDS[what]}"
         + (f" ({beside[what]})" if beside and what in beside else "")
         for what, took in parts.items()
-        if took
+        if took > 1e-9
     ]
 
 

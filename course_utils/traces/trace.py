@@ -91,8 +91,12 @@ class Trace:
         host = np.isin(self.kind, (Kind.ANNOTATION, Kind.OPERATOR)) & (self.device < 0)
         places = np.flatnonzero(host & self.named(STEP))
         places = places[np.argsort(self.start[places])]
-        at = {i: (float(self.start[i]), float(self.end[i])) for i in places}
-        return {self.names[self.name[i]]: times for i, times in at.items()}
+        several = len({self.threads[self.thread[i]][0] for i in places}) > 1
+        found = {}
+        for i in places:
+            of = f" of process {self.threads[self.thread[i]][0]}" if several else ""
+            found[self.names[self.name[i]] + of] = float(self.start[i]), float(self.end[i])
+        return found
 
     def window(self, device: int) -> tuple[float, float]:
         """From the first kernel's begin to the last one's end, in seconds."""

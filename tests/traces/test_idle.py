@@ -76,3 +76,8 @@ def test_a_step_ends_before_what_comes_next_was_launched(tmp_path):
     rest = breakdown(trace, 0, (70e-6, 90e-6))
     assert rest["other"] == micro(20), "nothing follows: nobody knows"
     assert set(WAITS) < set(rest)
+
+
+def test_a_correlation_that_two_processes_use_says_nothing_of_who_launched(tmp_path):
+    other = {**call("cudaLaunchKernel", 0, 2, 2), "pid": 200}
+    assert causes(tmp_path, *LATE, other) == {"computing": micro(15), "other": micro(45)}

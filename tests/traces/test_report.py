@@ -87,6 +87,28 @@ def test_of_two_causes_the_larger_is_said():
     assert look_first(parts, []).startswith("the messages")
 
 
+def test_mostly_idle_for_many_small_reasons_the_largest_is_said():
+    parts = {"computing": 0.41, "launching": 0.14, "data": 0.09, "copying": 0.09, "other": 0.09}
+    parts |= {"synchronising": 0.09, "communication": 0.09}
+    assert look_first(parts, [total("gemm", 1.0)]).startswith("the launches")
+
+
+def test_one_long_pause_is_no_matter_of_launches():
+    parts = {"computing": 1.0, "launching": 2.0}
+    assert look_first(parts, [], pause=1.5).startswith("one pause of 1.5 s, 50% of the time")
+    assert look_first(parts, [], pause=0.9).startswith("the launches")
+    short = {"computing": 0.01, "launching": 0.02}
+    assert look_first(short, [], pause=0.02).startswith("the launches")
+
+
+def test_steps_of_two_processes_are_told_apart(tmp_path):
+    ranks = [span("user_annotation", "ProfilerStep#1", 0, 100 * pid, pid=pid) for pid in (1, 9)]
+    lines = said(tmp_path, *ranks, op("aten::mm", 0, 50), *launched(1, 0, 10, 10)).splitlines()
+    assert lines[1].startswith(
+        "2 steps, ProfilerStep#1 of process 1 to ProfilerStep#1 of process 9"
+    )
+
+
 def test_a_name_can_do_nothing_to_a_terminal(tmp_path):
     bad = "\x1b[2J\ud800\n" + "x" * 10**6
     events = [note(f"ProfilerStep#1{bad}", 0, 40), op(bad, 0, 9), *launched(1, 0, 10, 20, bad)]
@@ -117,7 +139,7 @@ def test_a_trace_of_something_else_is_refused(tmp_path):
     "name, first",
     [
         ("ddp-resnet50-2xA100", "the launches"), ("dlrm-8xA100", "the messages"),
-        ("resnet-1xV100", "what takes longest"), ("alexnet-1xA100", "the launches"),
+        ("resnet-1xV100", "what takes longest"), ("alexnet-1xA100", "one pause of 10 s, 78%"),
     ],
 )  # fmt: skip
 def test_real_traces_fit_a_screen_and_name_what_to_mend(name, first):

@@ -10,7 +10,6 @@ from course_utils.chapters.data_parallelism.published_step import (
 )
 from course_utils.core.evidence import data, published
 from course_utils.traces import intervals
-from course_utils.traces.measures import spans
 from course_utils.traces.trace import Kind
 from tests.support.traces import real
 
@@ -78,9 +77,9 @@ def test_the_published_messages_are_what_the_reader_gives_for_the_trace(traced):
     found = []
     for step, (start, own) in enumerate(zip(starts, sent, strict=True), 1):
         for place in own[np.argsort(trace.start[own])]:
-            (span,) = spans(trace, np.arange(len(trace.start)) == place)
-            beside = intervals.covered(computed, np.array([[span.start, span.end]]))[0]
-            found.append([step, trace.numbers[place], span.start - start, span.seconds, beside])
+            begin, end = trace.start[place], trace.end[place]
+            beside = intervals.covered(computed, np.array([[begin, end]]))[0]
+            found.append([step, trace.numbers[place], begin - start, end - begin, beside])
     columns = ("step", "numbers", "start_seconds", "seconds", "beside_seconds")
     told = [[row[column] for column in columns] for row in published("ddp_resnet50_nccl").rows]
     np.testing.assert_allclose(found, told, rtol=2e-4, atol=1e-9)
