@@ -78,7 +78,7 @@ def test_a_new_chapter_passes_its_tests_at_once_and_goes_without_a_trace(course)
     assert not (course / "build" / "new").exists()
 
 
-@pytest.mark.parametrize("stem", [STEM, "14_beyond_one_machine"])
+@pytest.mark.parametrize("stem", [STEM, "13_sharding"])
 def test_its_lines_stand_where_its_number_belongs(course, not_run, stem):
     before = everything_in(course)
     new.make(course, stem, TITLE)
