@@ -1,11 +1,12 @@
 """Checkers for chapter 14, "Beyond one machine"."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from typing import Any
 
-from course_utils.chapters.beyond_one_machine import offers
+from course_utils.chapters.beyond_one_machine import environments, offers
 from course_utils.chapters.beyond_one_machine.run_problems import (
     EDGES,
     StoppedRun,
@@ -13,10 +14,60 @@ from course_utils.chapters.beyond_one_machine.run_problems import (
     edges_of,
 )
 from course_utils.chapters.beyond_one_machine.stopped_runs import seconds_of
-from course_utils.lesson.answers import as_list, as_number, as_numbers, close
+from course_utils.lesson.answers import as_list, as_number, as_numbers, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
 PLANS = 200
+
+
+@exercise(
+    "beyond_one_machine.who",
+    todo="write who(environment): (rank, local_rank, world_size), or a ValueError.",
+    hints=(
+        "Three launchers, three names each: write them down in a list, in the order in which you "
+        "look. Which one of its names says that a launcher was there? Not always its first.",
+        "In a loop over the launchers: if its mark is in environment, look for a name of the "
+        "three that isn't. Raise, or return the three as ints. After the loop: (0, 0, 1).",
+    ),
+)
+def check_who(who: Callable[..., Any]) -> str:
+    """Each kind of environment ten times, then each with one name missing."""
+    kinds = environments.RANKS | environments.ALONE
+    for kind in 10 * list(kinds):
+        _judge_who(who, kind, *environments.draw(kind))
+    for kind, names in environments.HALVES.items():
+        told, _ = environments.draw(kind)
+        if len({_refusal(who, kind, told, name) for name in names}) == 1:
+            raise Wrong(f"{kind}: one message, whichever of {' and '.join(names)} is missing")
+    return f"{len(kinds)} kinds of environments, and with a name missing"
+
+
+def _judge_who(who: Callable[..., Any], kind: str, told: dict[str, str], want: Any) -> None:
+    given = dict(told)
+    try:
+        answer = who(given)
+    except Exception as error:
+        said = f"your code raised {type(error).__name__}: {error}"
+        raise Wrong(f"{kind}, {told}: {said}, want {want}") from error
+    got = tuple(as_numbers(as_list(answer, "(rank, local_rank, world_size)"), 3))
+    if given != told:
+        raise Wrong(f"{kind}: the environment was changed")
+    if got != want or not all(isinstance(number, int) for number in got):
+        raise Wrong(f"{kind}, {told}: want {want}, got {got}")
+
+
+def _refusal(who: Callable[..., Any], kind: str, told: dict[str, str], missing: str) -> str:
+    """What is said of an environment without the name `missing`; Wrong if not by ValueError."""
+    half = {name: text for name, text in told.items() if name != missing}
+    try:
+        outcome = f"got {shown(who(half))}"
+    except ValueError as error:
+        if re.search(rf"\b{missing}\b", str(error)):
+            return str(error)
+        outcome = f"got ValueError: {error}"
+    except Exception as error:
+        outcome = f"got {type(error).__name__}: {error}"
+    raise Wrong(f"{kind}, {half}: want a ValueError that names {missing}, {outcome}")
 
 
 @exercise(

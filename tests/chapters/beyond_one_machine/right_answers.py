@@ -3,6 +3,12 @@
 import numpy as np
 import torch
 
+from tests.chapters.beyond_one_machine.whos import (
+    by_ifs,
+    by_key_errors,
+    from_the_outermost_in,
+    of_numpy,
+)
 from tests.chapters.beyond_one_machine.wrong_plans import by_rules
 
 
@@ -59,6 +65,7 @@ def values_of_a_dict(offer):
 
 
 RIGHT = {
+    "beyond_one_machine.who": [by_ifs, by_key_errors, from_the_outermost_in, of_numpy],
     "beyond_one_machine.kept_seconds": [second_by_second, save_by_save, all_at_once],
     "scaling.plan": [
         as_an_array, as_a_tensor, numbers_of_torch, one_by_one, values_of_a_dict,

@@ -1,6 +1,6 @@
 """Wrong answers to chapter 14's exercises, each as a student might write it."""
 
-from tests.chapters.beyond_one_machine import wrong_plans
+from tests.chapters.beyond_one_machine import whos, wrong_plans
 
 
 def as_if_never_stopped(stops, length, interval, save_seconds, restart_seconds):
@@ -94,6 +94,7 @@ def _kept(stops, length, interval, save_seconds, restart_seconds, begin=0):
 
 
 WRONG = {
+    **whos.WRONG,
     "beyond_one_machine.kept_seconds": [
         as_if_never_stopped,
         computes_from_stop_to_stop,
