@@ -13,7 +13,9 @@ import sys
 import threading
 import time
 
+import nbformat
 import psutil
+from nbclient import NotebookClient
 
 from course_utils.cli import notebooks
 from course_utils.core import files
@@ -68,10 +70,19 @@ def measure(path) -> dict[str, object]:
         watches[0].after = watches[0].look()
 
     start = time.perf_counter()
-    _, failed = notebooks.run(
-        path, stop_at_error=False, on_cell_execute=begin, on_cell_executed=end
-    )
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook,
+        timeout=None,
+        kernel_name=notebooks.KERNEL["name"],
+        allow_errors=True,
+        resources={"metadata": {"path": str(path.parent)}},
+        on_cell_execute=begin,
+        on_cell_executed=end,
+    ).execute()
     seconds = time.perf_counter() - start
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    failed = [output.evalue for output in outputs if output.output_type == "error"]
     watch = watches[0]
     watch.stopped.set()
     watch.join()
