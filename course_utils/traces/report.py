@@ -21,7 +21,6 @@ WORDS = {
 }
 LONGEST_NAME = 72  # characters
 PAUSE = 0.1  # seconds: no launch takes as long
-HALF = 0.5
 TOP = 5
 
 
@@ -83,11 +82,11 @@ def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float
     """
     whole = sum(parts.values()) or 1.0
     hold = [rule for rule in RULES if parts.get(rule.what, 0.0) > rule.above * whole]
-    if not hold and parts.get("computing", whole) < HALF * whole:
+    if not hold and parts.get("computing", whole) < whole / 2:
         hold = list(RULES)
     if hold:
         rule = max(hold, key=lambda rule: parts.get(rule.what, 0.0))
-        if rule.what in WAITS and pause > max(PAUSE, HALF * parts[rule.what]):
+        if rule.what in WAITS and pause > max(PAUSE, parts[rule.what] / 2):
             what = "first use, an allocation, compiling? Trace some steps later"
             return f"one pause of {_time(pause)}, {pause / whole:.0%} of the time: {what}"
         return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"
