@@ -1,10 +1,6 @@
-"use strict"
-// Unpacks what data.py packed, makes a device ready to be drawn, and says numbers and texts.
+// Makes a device ready to be drawn, and says bytes.
 
-let words, bytes
 const UNITS = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]
-const $ = id => document.getElementById(id)
-const count = number => number.toLocaleString("en")
 const exact = bytes => `${count(bytes)} B`
 
 function sizeText(bytes) {
@@ -12,37 +8,6 @@ function sizeText(bytes) {
     const digits = unit === 1 ? 0 : bytes < 10 * unit ? 2 : 1
     const how = { minimumFractionDigits: digits, maximumFractionDigits: digits }
     return `${(bytes / unit).toLocaleString("en", how)} ${name}`
-}
-
-function put(parent, tag, text = "", more = {}) {
-    const element = Object.assign(document.createElement(tag), more)
-    element.append(text)
-    parent.append(element)
-    return element
-}
-
-async function unpack() {
-    const letters = atob($("data").textContent), packed = new Uint8Array(letters.length)
-    for (let i = 0; i < packed.length; i++) packed[i] = letters.charCodeAt(i)
-    const flow = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))
-    const whole = await new Response(flow).arrayBuffer()
-    const length = new DataView(whole).getUint32(0, true)
-    words = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, length)))
-    bytes = new Uint8Array(whole, 4 + length)
-}
-
-function column([at, width, length]) {
-    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length)
-    for (let plane = 0, unit = 1; plane < width; plane++, unit *= 256) {
-        const from = at + plane * length
-        for (let i = 0; i < length; i++) numbers[i] += bytes[from + i] * unit
-    }
-    return numbers
-}
-
-function running(numbers) {
-    for (let i = 1; i < numbers.length; i++) numbers[i] += numbers[i - 1]
-    return numbers
 }
 
 function curve(last, births, deaths, sizes) {

@@ -1,18 +1,10 @@
-"""A snapshot as the page has it: one compressed piece of words and columns of numbers.
+"""A snapshot as the page has it: words, and columns of numbers."""
 
-The piece, compressed by zlib, is: 4 bytes, how long the words are (little endian); the words, JSON;
-then the columns. A column holds whole numbers from 0 in as few bytes each as the largest needs,
-all their lowest bytes first, then all their second ones: equal bytes lie together, which
-compresses well. The words say where each column begins, how wide and how long it is.
-"""
-
-import json
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
 
+from course_utils.figures.offline.columns import Columns
 from course_utils.memory.page.findings import Finding, findings
 from course_utils.memory.snapshots.events import ACTIONS
 from course_utils.memory.snapshots.lives import BEFORE, Array, History, history
@@ -37,25 +29,6 @@ MEANINGS = {
     "snapshot": "a snapshot is taken",
 }
 NO_STACK = who(())
-LEVEL = 6
-
-
-class Columns:
-    """Columns packed one after the other."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.at = 0
-
-    def add(self, values: Array) -> list[int]:
-        """Packs a column; gives where it begins, the bytes of a number, how many numbers."""
-        numbers = np.ascontiguousarray(values, np.int64).clip(0)
-        width = max((int(numbers.max(initial=0)).bit_length() + 7) // 8, 1)
-        planes = numbers.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width]
-        place = [self.at, width, len(numbers)]
-        self.parts.append(planes.T.tobytes())
-        self.at += width * len(numbers)
-        return place
 
 
 def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, Any], bytes]:
@@ -72,13 +45,7 @@ def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, An
         "lines": lines.known,
         "devices": [_device(snapshot, number, columns) for number in snapshot.devices],
     }
-    return words, b"".join(columns.parts)
-
-
-def packed(words: dict[str, Any], columns: bytes) -> bytes:
-    """Words and columns as one compressed piece."""
-    text = json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
-    return zlib.compress(struct.pack("<I", len(text)) + text + columns, LEVEL)
+    return words, columns.together()
 
 
 def _busiest(snapshot: Snapshot) -> int:

@@ -51,15 +51,6 @@ function zoom(factor, around = moment >= low && moment <= high ? moment : (low +
 
 // ---- the timeline
 
-function canvasOf(id) {
-    const box = $(id).getBoundingClientRect(), ratio = window.devicePixelRatio || 1
-    Object.assign($(id), { width: box.width * ratio, height: box.height * ratio })
-    const pen = $(id).getContext("2d")
-    pen.scale(ratio, ratio)
-    pen.font = "11px system-ui, 'DejaVu Sans', sans-serif"
-    return { pen, width: box.width, height: box.height }
-}
-
 // One moment for each pixel: the one at which most was live, so that no peak is lost.
 function sampled(pixels) {
     const step = (high - low) / pixels
@@ -134,10 +125,6 @@ function draw() {
 
 function drawAxes(pen, wide, tall, most, x, y) {
     const [unit, name] = UNITS.find(([one]) => most >= one) ?? [1, "B"]
-    const round = raw => {
-        const ten = 10 ** Math.floor(Math.log10(raw))
-        return ten * [1, 2, 5, 10].find(times => times * ten >= raw)
-    }
     pen.fillStyle = INK
     pen.strokeStyle = "#E3E3E3"
     pen.textAlign = "right"
@@ -289,14 +276,6 @@ function drawMap(found, rowBytes) {
 }
 
 // ---- the pointer and the keys
-
-function tip(event, lines) {
-    const box = $("tip")
-    box.hidden = !lines
-    box.textContent = lines?.join("\n")
-    box.style.left = `${Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8)}px`
-    box.style.top = `${Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 8)}px`
-}
 
 function overMap(event) {
     const row = Math.floor(event.offsetY / (map.tall + GAP))

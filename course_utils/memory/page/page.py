@@ -4,67 +4,44 @@ The page draws; what it says is worked out here. All of the file's own words tra
 compressed piece in base64 and are shown as text, so that none of them can be taken for HTML.
 """
 
-import base64
-import html
 import pickle
-import re
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from course_utils.core import files
-from course_utils.memory.page.data import content, packed
+from course_utils.figures.offline.columns import packed
+from course_utils.figures.offline.page import OfflinePage
+from course_utils.memory.page.data import content
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import Snapshot, load, loads
 from course_utils.memory.views.words import size_text
 
-HERE = Path(__file__).parent
 RECORDING = (
     "Call torch.cuda.memory._record_memory_history() before the work and "
     "torch.cuda.memory._dump_snapshot(path) after it."
 )
 
 
-class SnapshotPage:
+class SnapshotPage(OfflinePage):
     """The page of a snapshot: shows itself in a notebook; `save(path)` writes it as one file.
 
     A notebook stores one line of text for it. `device` is the one that it shows first.
     """
 
+    what = "memory snapshot"
+    folder = Path(__file__).parent
+    scripts = "data.js", "page.js"
+
     def __init__(self, snapshot: Snapshot, device: int | None = None) -> None:
         require_events(snapshot)
-        self.name = snapshot.name
         self.words, columns = content(snapshot, device)
-        self.data = packed(self.words, columns)
-
-    @property
-    def html(self) -> str:
-        """The whole page."""
-        fill = {
-            "NAME": html.escape(self.name),
-            "STYLE": _own("page.css"),
-            "SCRIPT": _own("data.js") + _own("page.js"),
-            "DATA": base64.b64encode(self.data).decode(),
-        }
-        return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], _own("page.html"))
-
-    def save(self, path: "str | PathLike[str]") -> Path:
-        """Writes the page, whole or not at all; returns its path. Raises: OSError."""
-        path = Path(path)
-        files.write_whole(path, self.html)
-        return path
+        super().__init__(snapshot.name, packed(self.words, columns))
 
     def __repr__(self) -> str:
         devices = self.words["devices"]
         first = devices[self.words["first"]]
         which = f"device {first['number']} of {len(devices)}. " if len(devices) > 1 else ""
         return f"[snapshot] {self.name}: {which}{first['sentence']}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        from course_utils.memory.page.frame import Frame
-
-        bundle, metadata = Frame(self.html)._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**bundle, "text/plain": repr(self)}, metadata
 
 
 def snapshot_page(
@@ -100,7 +77,3 @@ def require_events(snapshot: Snapshot) -> None:
         held = sum(s.total_size for s in snapshot.all_segments)
         also = f", only {size_text(held)} that are held" if held else ""
         raise SnapshotError(f"{snapshot.name} has no events{also}: nothing to show. {RECORDING}")
-
-
-def _own(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from course_utils.memory.page.data import Columns, content, packed, sentence
+from course_utils.figures.offline.columns import Columns, packed
+from course_utils.memory.page.data import content, sentence
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made

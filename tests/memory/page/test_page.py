@@ -6,7 +6,7 @@ import pytest
 
 from course_utils import memory
 from course_utils.memory.page.data import MOST_LINES
-from course_utils.memory.page.page import HERE, snapshot_page
+from course_utils.memory.page.page import SnapshotPage, snapshot_page
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
@@ -35,7 +35,8 @@ def test_words_of_a_file_are_never_html(tmp_path):
     assert "<img" not in text and "<script>alert" not in text
     words, _ = made.unpacked(text)
     assert any(text.startswith(EVIL) for text, _, _ in words["lines"])
-    assert "innerHTML" not in (HERE / "page.js").read_text() + (HERE / "data.js").read_text()
+    for script in SnapshotPage.scripts:
+        assert "innerHTML" not in (SnapshotPage.folder / script).read_text()
 
 
 def test_a_name_can_neither_steer_a_terminal_nor_turn_the_line_round_nor_fill_it():

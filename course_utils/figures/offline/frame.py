@@ -6,7 +6,7 @@ from anywidget import AnyWidget
 SCRIPT = """
 function render({ model, el }) {
     const frame = document.createElement("iframe")
-    frame.title = "memory snapshot"
+    frame.title = model.get("title")
     frame.setAttribute("sandbox", "allow-scripts")
     frame.style.cssText = "width: 100%; height: 760px; border: 1px solid #ccc; background: #fff"
     frame.srcdoc = model.get("page")
@@ -20,12 +20,13 @@ class Frame(AnyWidget):
     """Shows a whole HTML page, shut off from the notebook's: it may run its script and no more.
 
     A widget and not an output of HTML: that would be stored, and Jupyter drops what is over a
-    megabyte a second.
+    megabyte a second. `title` says what it is to those who can't see it.
     """
 
     _esm = SCRIPT
     page = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page: str, title: str) -> None:
         super().__init__()
-        self.page = page
+        self.page, self.title = page, title
