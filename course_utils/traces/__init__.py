@@ -2,4 +2,4 @@
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"reading": "read_trace"})
+ROOMS, __getattr__, __dir__ = door(__name__, {"page.page": "trace_page", "reading": "read_trace"})

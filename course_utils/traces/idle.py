@@ -1,5 +1,7 @@
 """Why a device computed nothing: each moment of a window, by what it waited for."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from course_utils.traces import intervals
@@ -7,6 +9,24 @@ from course_utils.traces.trace import BLOCKING, LOADER, PAGEABLE, Kind, Trace
 
 JITTER = 5e-6  # seconds between the clocks of host and device
 WAITS = ("data", "synchronising", "launching", "other")
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Times without a kernel or a copy on a device, in order.
+
+    `spans` are rows of (begin, end) in seconds, `why` places in WAITS, `ended_by` the places of
+    the events that began when an idle time ended, or next; -1 where none did.
+    """
+
+    spans: np.ndarray
+    why: np.ndarray
+    ended_by: np.ndarray
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """How long each was."""
+        return np.asarray(self.spans[:, 1] - self.spans[:, 0])
 
 
 def breakdown(trace: Trace, device: int, window: tuple[float, float]) -> dict[str, float]:
@@ -39,37 +59,41 @@ def breakdown(trace: Trace, device: int, window: tuple[float, float]) -> dict[st
         "communication": intervals.length(running) - intervals.length(computing),
         "copying": intervals.length(using) - intervals.length(running),
     }
-    idle = intervals.gaps(using, *window)
-    why = _reasons(trace, device, idle)
-    seconds = idle[:, 1] - idle[:, 0]
-    return found | {wait: float(seconds[why == n].sum()) for n, wait in enumerate(WAITS)}
+    idle = idle_times(trace, device, window)
+    return found | {wait: float(idle.seconds[idle.why == n].sum()) for n, wait in enumerate(WAITS)}
 
 
-def longest_idle(trace: Trace, device: int, window: tuple[float, float]) -> float:
-    """Seconds of the longest time in a window without a kernel or a copy."""
-    using = intervals.within(trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY)), *window)
-    idle = intervals.gaps(using, *window)
-    return float((idle[:, 1] - idle[:, 0]).max(initial=0.0))
+def idle_times(trace: Trace, device: int, window: tuple[float, float]) -> Idle:
+    """When nothing ran on a device in a window, each time with its cause as `breakdown` says."""
+    using = trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY))
+    spans = intervals.gaps(using, *window)
+    ended_by = _begun_at(trace, device, spans[:, 1])
+    return Idle(spans, _reasons(trace, spans, ended_by), ended_by)
 
 
-def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
-    """For each idle time, which of WAITS."""
-    host = trace.device < 0
-    loading = trace.moments(host & trace.named(LOADER))
-    blocking = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
+def blocking(trace: Trace) -> np.ndarray:
+    """Whether each event is a call that returns when a device is done with what came before."""
+    found = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
     pageable = (trace.kind == Kind.COPY) & trace.named(PAGEABLE) & (trace.launch >= 0)
-    blocking[trace.launch[pageable]] = True
-    blocked = intervals.union(trace.start[blocking], trace.end[blocking] + JITTER)
-    by_data = intervals.covered(loading, idle) >= (idle[:, 1] - idle[:, 0]) / 2
-    by_waiting = intervals.inside(blocked, idle[:, 0])
+    found[trace.launch[pageable]] = True
+    return found
+
+
+def _reasons(trace: Trace, spans: np.ndarray, ended_by: np.ndarray) -> np.ndarray:
+    """For each idle time, which of WAITS."""
+    loading = trace.moments((trace.device < 0) & trace.named(LOADER))
+    waiting = blocking(trace)
+    blocked = intervals.union(trace.start[waiting], trace.end[waiting] + JITTER)
+    by_data = intervals.covered(loading, spans) >= (spans[:, 1] - spans[:, 0]) / 2
+    by_waiting = intervals.inside(blocked, spans[:, 0])
     reasons = np.select([by_data, by_waiting], [0, 1], 2)
-    return np.where(_launched_at(trace, device, idle[:, 1]) > idle[:, 0], reasons, 3)
+    launches = np.where(ended_by >= 0, trace.launch[ended_by], -1)
+    launched_at = np.where(launches >= 0, trace.end[launches], -np.inf)
+    return np.where(launched_at > spans[:, 0], reasons, 3)
 
 
-def _launched_at(trace: Trace, device: int, ends: np.ndarray) -> np.ndarray:
-    """When the call ended that launched what begins at each of these times, or next; else -inf."""
+def _begun_at(trace: Trace, device: int, ends: np.ndarray) -> np.ndarray:
+    """What begins on a device at each of these times, or next; else -1."""
     using = np.flatnonzero(trace.on(device, Kind.KERNEL, Kind.COPY))
     using = using[np.argsort(trace.start[using], kind="stable")]
-    after = np.searchsorted(trace.start[using], ends - 1e-12)
-    launches = np.append(trace.launch[using], -1)[after]
-    return np.where(launches >= 0, trace.end[launches], -np.inf)
+    return np.append(using, -1)[np.searchsorted(trace.start[using], ends - 1e-12)]

@@ -57,13 +57,25 @@ def host_breakdown(trace: Trace) -> dict[str, float]:
     - operators: else an operator ran, on any thread.
     - python: neither did.
     """
-    ran = trace.kind == Kind.OPERATOR
-    window = float(trace.start[ran].min()), float(trace.end[ran].max())
+    window = host_window(trace)
+    ran = (trace.kind == Kind.OPERATOR) | trace.named(LOADER)
     loading = intervals.within(trace.moments(trace.named(LOADER)), *window)
-    either = intervals.within(trace.moments(ran | trace.named(LOADER)), *window)
+    either = intervals.within(trace.moments(ran), *window)
     data, together = intervals.length(loading), intervals.length(either)
     rest = window[1] - window[0] - together
     return {"data": data, "operators": together - data, "python": rest}
+
+
+def host_window(trace: Trace) -> tuple[float, float]:
+    """From the first operator's begin to the last one's end, in seconds."""
+    ran = trace.kind == Kind.OPERATOR
+    return float(trace.start[ran].min()), float(trace.end[ran].max())
+
+
+def host_gaps(trace: Trace) -> np.ndarray:
+    """When neither an operator nor a DataLoader ran on any thread: rows of (begin, end)."""
+    ran = (trace.kind == Kind.OPERATOR) | trace.named(LOADER)
+    return intervals.gaps(trace.moments(ran), *host_window(trace))
 
 
 def launch_queue(trace: Trace, device: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course_utils.core.measurement import format_seconds
 from course_utils.traces import measures
-from course_utils.traces.idle import WAITS, breakdown, longest_idle
+from course_utils.traces.idle import WAITS, breakdown, idle_times
 from course_utils.traces.json_events import TraceError
 from course_utils.traces.trace import Kind, Trace
 
@@ -53,25 +53,55 @@ def report(trace: Trace, by_step: bool = False) -> str:
 
     Raises: TraceError where it has neither kernels nor operators.
     """
-    lines, pause = [_about(trace), *_steps(trace)], 0.0
+    lines, seen = [*about(trace)], overview(trace, busiest(trace))
     if trace.devices:
-        first, *others = sorted(trace.devices, key=lambda gpu: -_ran(trace, gpu))
-        window = trace.window(first)
-        parts, tops = breakdown(trace, first, window), measures.top_kernels(trace, first)
-        lines += _gpu(trace, first, window, parts)
-        pause = longest_idle(trace, first, window)
-        lines += [_ran_in_words(trace, other, trace.window(other)) for other in others]
-        lines += _by_step(trace, first) if by_step else []
-        lines += ["Kernels by their time:", *_top(tops)]
-    elif (trace.kind == Kind.OPERATOR).any():
-        parts, tops = measures.host_breakdown(trace), measures.top_operators(trace)
-        lines += ["The host, from the first operator to the last:", *_parts(parts)]
+        lines += _gpu(trace, seen)
+        others = [gpu for gpu in trace.devices if gpu != seen.device]
+        lines += [ran_in_words(trace, other) for other in others]
+        lines += _by_step(trace, seen.device) if by_step else []
+        lines += ["Kernels by their time:", *_top(seen.tops)]
     else:
-        raise TraceError("it has neither kernels nor operators: was it torch.profiler that traced?")
+        lines += ["The host, from the first operator to the last:", *_parts(seen.parts)]
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
     lines += [f"Memory: at most {_most(trace)}."] if trace.allocated else []
-    return "\n".join([*lines, f"Look first at {look_first(parts, tops, pause)}."])
+    return "\n".join([*lines, f"Look first at {seen.look}."])
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Where the time of a GPU went, or of the host (`device` is -1): seconds by part of a window,
+    names by their time, and where to look first.
+    """
+
+    device: int
+    window: tuple[float, float]
+    parts: dict[str, float]
+    tops: list[measures.Total]
+    look: str
+
+
+def busiest(trace: Trace) -> int:
+    """The GPU whose kernels ran for most seconds; -1 for a trace without."""
+    return max(
+        trace.devices, key=lambda gpu: measures.busy(trace, gpu, trace.window(gpu)), default=-1
+    )
+
+
+def overview(trace: Trace, device: int) -> Overview:
+    """The overview of a GPU, or of the host where `device` is -1.
+
+    Raises: TraceError where the trace has neither kernels nor operators.
+    """
+    if device >= 0:
+        window = trace.window(device)
+        parts, tops = breakdown(trace, device, window), measures.top_kernels(trace, device)
+        pause = float(idle_times(trace, device, window).seconds.max(initial=0.0))
+        return Overview(device, window, parts, tops, look_first(parts, tops, pause))
+    if not (trace.kind == Kind.OPERATOR).any():
+        raise TraceError("it has neither kernels nor operators: was it torch.profiler that traced?")
+    parts, tops = measures.host_breakdown(trace), measures.top_operators(trace)
+    return Overview(device, measures.host_window(trace), parts, tops, look_first(parts, tops))
 
 
 def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float = 0.0) -> str:
@@ -91,50 +121,46 @@ def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float
             return f"one pause of {_time(pause)}, {pause / whole:.0%} of the time: {what}"
         return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"
     share = tops[0].seconds / (sum(total.seconds for total in tops) or 1.0)
-    return f"what takes longest ({_short(tops[0].name)}: {share:.0%} of what ran)"
+    return f"what takes longest ({short(tops[0].name)}: {share:.0%} of what ran)"
 
 
-def _about(trace: Trace) -> str:
-    """The machine, as far as the file says."""
+def about(trace: Trace) -> list[str]:
+    """A sentence on the machine, as far as the file says, and one on the steps."""
     gpus = [_gpu_name(trace, gpu) for gpu in trace.devices]
     where = f"on {', '.join(gpus)}" if gpus else "without a GPU"
     rank = " of rank {} of {}".format(*trace.rank) if trace.rank else ""
     took = _time(float(trace.end.max() - trace.start.min()))
-    return f"{len(trace.start):,} events{rank}, {where}, in {took}."
+    return [f"{len(trace.start):,} events{rank}, {where}, in {took}.", _steps(trace)]
 
 
 def _gpu_name(trace: Trace, device: int) -> str:
     known = device < len(trace.gpus)
-    return f"GPU {device}" + (f" ({_short(trace.gpus[device])})" if known else "")
+    return f"GPU {device}" + (f" ({short(trace.gpus[device])})" if known else "")
 
 
-def _steps(trace: Trace) -> list[str]:
+def _steps(trace: Trace) -> str:
     if not trace.steps:
-        return ["No steps are marked in it: profiler.step() does."]
+        return "No steps are marked in it: profiler.step() does."
     took = [end - start for start, end in trace.steps.values()]
-    names = [_short(name) for name in trace.steps]
+    names = [short(name) for name in trace.steps]
     several = f"{len(took)} steps, {names[0]} to {names[-1]}" if took[1:] else f"1 step, {names[0]}"
-    return [f"{several}, of {_time(min(took))} to {_time(max(took))} on the host."]
+    return f"{several}, of {_time(min(took))} to {_time(max(took))} on the host."
 
 
-def _gpu(
-    trace: Trace, device: int, window: tuple[float, float], parts: dict[str, float]
-) -> list[str]:
-    sent = measures.communication(trace, device, window)
+def _gpu(trace: Trace, seen: Overview) -> list[str]:
+    sent = measures.communication(trace, seen.device, seen.window)
+    waiting = measures.mean_queue(trace, seen.device, seen.window)
     beside = {
         "communication": f"{_time(sent.seconds)} in all, {sent.hidden_share:.0%} hidden behind "
         "computing",
-        "launching": f"{measures.mean_queue(trace, device, window):.1f} launches are waiting on "
-        "average",
+        "launching": f"{waiting:.1f} launches are waiting on average",
     }
-    return [_ran_in_words(trace, device, window), *_parts(parts, beside)]
+    return [ran_in_words(trace, seen.device), *_parts(seen.parts, beside)]
 
 
-def _ran(trace: Trace, device: int) -> float:
-    return measures.busy(trace, device, trace.window(device))
-
-
-def _ran_in_words(trace: Trace, device: int, window: tuple[float, float]) -> str:
+def ran_in_words(trace: Trace, device: int) -> str:
+    """How long a GPU's kernels ran, of the time from the first to the last."""
+    window = trace.window(device)
     ran, whole = measures.busy(trace, device, window), window[1] - window[0]
     return (
         f"GPU {device}: kernels ran in {_time(ran)} of the {_time(whole)} from the first to the "
@@ -149,7 +175,7 @@ def _by_step(trace: Trace, device: int) -> list[str]:
         whole = window[1] - window[0] or 1.0
         parts = breakdown(trace, device, window).items()
         said = [f"{took / whole:.0%} {WORDS[what]}" for what, took in parts if took > whole / 100]
-        found.append(f"  {_short(name)}, {_time(whole)}: {'; '.join(said)}")
+        found.append(f"  {short(name)}, {_time(whole)}: {'; '.join(said)}")
     return found
 
 
@@ -164,15 +190,18 @@ def _parts(parts: dict[str, float], beside: dict[str, str] | None = None) -> lis
 
 
 def _top(totals: list[measures.Total]) -> list[str]:
-    return [
-        f"  {_time(one.seconds):>8}  {one.count:,} × {_short(one.name)}" for one in totals[:TOP]
-    ]
+    return [f"  {_time(one.seconds):>8}  {one.count:,} × {short(one.name)}" for one in totals[:TOP]]
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """A name that fits a line of any terminal and does nothing else to it."""
-    name = "".join(c if c.isprintable() else " " for c in name.removeprefix("void ")[:999])
+    name = printable(name.removeprefix("void "))
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def printable(name: str) -> str:
+    """The first 999 letters of a stranger's name, without those that steer or turn what follows."""
+    return "".join(c if c.isprintable() else " " for c in name[:999])
 
 
 def _most(trace: Trace) -> str:

@@ -1,0 +1,1 @@
+"""A profiler's trace as one HTML page."""

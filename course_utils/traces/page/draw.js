@@ -1,0 +1,247 @@
+// Draws the lanes of a trace between two moments, at any width: events narrower than a pixel are
+// drawn together, as dark as they fill it.
+
+const INK = "#222222", LEFT = 158, RIGHT = 10, GAP = 6, BAND = 14, STREAM = 22, QUEUE = 34
+const LEAST_ROW = 5, TALL_ROW = 16, MOST_ARROWS = 40
+const [OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY, BLOCKING, MESSAGE] = Array(8).keys()
+const COLOURS = [  // by kind; an event's name chooses one of three
+    ["#DDD8CC", "#D3CDBE", "#E6E2D8"], ["#A9D3EE", "#93C6E8", "#BFDFF3"],
+    ["#F3DFC6", "#EDD3B2", "#F7E8D5"], ["#009E73", "#009E73", "#009E73"],
+    ["#F0E442", "#E0D336", "#F5EC7A"], ["#CC79A7", "#CC79A7", "#CC79A7"],
+    ["#E69F00", "#E69F00", "#E69F00"], ["#7B5EA7", "#7B5EA7", "#7B5EA7"],
+]
+const IDLE = ["#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2", "#E2E2E2"]
+const PARTS = {
+    computing: "#F0E442", communication: "#7B5EA7", copying: "#CC79A7", data: IDLE[0],
+    synchronising: IDLE[1], launching: IDLE[2], other: IDLE[3], operators: "#93C6E8", python: IDLE[4],
+}
+
+// ---- what is drawn: trace `t` from `low` to `high`; `chosen` event or idle time; names `hits`
+
+let t, low, high, wide, chosen = null, hits = null, marked = null, blocks = [], drag = null
+let folded = new Set(), tall = false
+const X = moment => LEFT + (moment - low) / (high - low) * wide
+const momentAt = x => low + (x - LEFT) / wide * (high - low)
+
+// Where each lane and each row stands; rows of the host share the room that is left.
+function layOut() {
+    blocks = []
+    words.lanes.forEach((lane, number) => {
+        const device = t.devices.find(one => one.number === lane.device)
+        const first = !blocks.some(({ lane }) => lane && device && lane.device === device.number)
+        if (lane.device >= 0 && first && device?.queue.times.length) {
+            blocks.push({ queue: device.queue, name: `GPU ${device.number}, launched and waiting` })
+        }
+        blocks.push({ lane, number, name: lane.name, device: lane.device >= 0 ? device : null })
+    })
+    const room = $("scroller").clientHeight
+    const set = row => {
+        let y = GAP / 2
+        for (const block of blocks) {
+            block.y = y
+            block.rows = []
+            let at = y
+            if (block.lane) {
+                const shown = folded.has(block.number) ? Math.min(block.lane.bands + 1, 1) : Infinity
+                for (const one of block.lane.all.slice(0, shown)) {
+                    const height = one.isBand ? BAND : block.lane.device >= 0 ? STREAM : row
+                    block.rows.push({ row: one, y: at, height })
+                    at += height
+                }
+            } else at += QUEUE
+            block.height = Math.max(at - y, block.rows.length < 2 ? 16 : 0)
+            y += block.height + GAP
+        }
+        return y
+    }
+    const hosts = blocks.filter(block => block.lane?.device < 0)
+    const many = hosts.reduce((sum, { lane }) => sum + lane.rows.length - lane.bands, 0)
+    const spare = room - set(0)
+    const height = Math.floor(spare / Math.max(many, 1))
+    const all = set(tall ? TALL_ROW : Math.max(LEAST_ROW, Math.min(TALL_ROW, height)))
+    $("tall").style.height = `${Math.max(all, room)}px`
+    $("lanes").style.height = `${room}px`
+}
+
+function draw() {
+    const { pen, width, height } = canvasOf("lanes"), top = $("scroller").scrollTop
+    wide = Math.max(width - LEFT - RIGHT, 10)
+    pen.textBaseline = "middle"
+    for (const block of blocks) {
+        const y = block.y - top
+        if (y > height || y + block.height < 0) continue
+        pen.fillStyle = block.queue ? "#fff" : "#f7f7f5"
+        pen.fillRect(LEFT, y, wide, block.height)
+        if (block.queue) drawQueue(pen, block, y)
+        if (block.device) drawGaps(pen, block, y)
+        for (const one of block.rows) drawRow(pen, one, one.y - top)
+        pen.fillStyle = "#ddd"
+        pen.fillRect(0, y + block.height + GAP / 2 - 0.5, width, 1)
+    }
+    pen.fillStyle = "#88888866"
+    for (const [, from, to] of words.steps) {
+        for (const edge of [from, to]) pen.fillRect(X(edge * t.unit) - 0.5, 0, 1, height)
+    }
+    if (marked) shade(pen, marked, height, "#0072B2")
+    if (chosen) drawChosen(pen, height, top)
+    pen.fillStyle = "#fff"
+    pen.fillRect(LEFT + wide + 1, 0, RIGHT, height)
+    drawRuler()
+    const shown = `${momentText(Math.max(low, 0))} to ${momentText(high)}`
+    $("lanes").setAttribute("aria-label", `Threads and streams, from ${shown}`)
+}
+
+// Events of a row from left to right; those within one pixel are gathered in `thin`.
+function drawRow(pen, { row, height }, y) {
+    const [first, last] = between(row, low, high), scale = wide / (high - low), end = LEFT + wide
+    const inner = height - (height > 8 ? 1 : 0.5)
+    let pixel = -1, filled = 0, longest = -1, most = -1
+    const flush = () => {
+        if (longest < 0) return
+        const hit = hits?.[t.name[longest]]
+        pen.globalAlpha = hits && !hit ? 0.15 : hit ? 1 : Math.min(1, Math.max(filled, 0.3))
+        pen.fillStyle = COLOURS[t.kind[longest]][t.name[longest] % 3]
+        pen.fillRect(pixel, y, 1, inner)
+        longest = most = -1
+    }
+    for (let i = first; i < last; i++) {
+        const from = Math.max(LEFT + (t.start[i] - low) * scale, LEFT)
+        const to = Math.min(LEFT + (t.end[i] - low) * scale, end)
+        if (to - from < 1) {
+            const here = Math.floor(from), weight = to - from + (hits?.[t.name[i]] ? 2 : 0)
+            if (here !== pixel) flush(), pixel = here, filled = 0
+            filled += to - from
+            if (weight > most) most = weight, longest = i
+            continue
+        }
+        flush()
+        pixel = -1
+        drawEvent(pen, i, from, to, y, inner)
+    }
+    flush()
+    pen.globalAlpha = 1
+}
+
+function drawEvent(pen, i, from, to, y, height) {
+    const kind = t.kind[i], width = to - from - (to - from > 3 ? 0.7 : 0)
+    pen.globalAlpha = hits && !hits[t.name[i]] ? 0.15 : 1
+    pen.fillStyle = COLOURS[kind][t.name[i] % 3]
+    pen.fillRect(from, y, width, height)
+    if (width < 24 || height < 10) return
+    pen.fillStyle = kind === RUNTIME || kind === MESSAGE ? "#fff" : INK
+    write(pen, shortName(i), from + 3, y + height / 2 + 0.5, width - 5)
+}
+
+// As many letters as there is room for.
+function write(pen, text, x, y, room) {
+    if (text.length * 6.2 > room) {
+        let keep = Math.min(text.length, Math.ceil(room / 3))
+        while (keep && pen.measureText(text.slice(0, keep) + "…").width > room) keep--
+        text = keep > 1 ? text.slice(0, keep) + "…" : ""
+    }
+    pen.fillText(text, x, y)
+}
+
+// Idle times of a whole GPU, in each lane of its streams; the first one says why.
+function drawGaps(pen, { device, lane, height, number }, y) {
+    const { start, end, why } = device.gaps, says = words.lanes.findIndex(one => one === lane
+        || one.device === lane.device) === number
+    let i = above(end, 0, end.length, low)
+    for (; i < start.length && start[i] < high; i++) {
+        const from = Math.max(X(start[i]), LEFT), to = Math.min(X(end[i]), LEFT + wide)
+        if (to - from < 0.15) continue
+        pen.fillStyle = IDLE[why[i]]
+        pen.fillRect(from, y, to - from, height)
+        if (!says || to - from < 50) continue
+        pen.fillStyle = "#444"
+        const text = `${words.waits[why[i]]}, ${timeText(end[i] - start[i])}`
+        write(pen, text, from + 4, y + height - STREAM / 2, to - from - 6)
+    }
+}
+
+// How many launches are waiting: of each pixel the most.
+function drawQueue(pen, { queue, height }, y) {
+    const { times, length, most } = queue, scale = (height - 2) / Math.max(most, 1)
+    let i = above(times, 0, times.length, low), now = i ? length[i - 1] : 0
+    pen.fillStyle = "#7FCEB8"
+    for (let x = 0; x < wide; x++) {
+        const to = momentAt(LEFT + x + 1)
+        let top = now
+        for (; i < times.length && times[i] <= to; i++) now = length[i], top = Math.max(top, now)
+        if (top) pen.fillRect(LEFT + x, y + height - top * scale, 1, top * scale)
+    }
+    pen.fillStyle = "#666"
+    pen.textAlign = "right"
+    pen.fillText(count(most), LEFT - 4, y + 7)
+    pen.textAlign = "left"
+}
+
+function shade(pen, [from, to], height, colour) {
+    const x = X(from), end = X(to)
+    pen.fillStyle = `${colour}22`
+    pen.fillRect(x, 0, end - x, height)
+    pen.fillStyle = colour
+    for (const edge of [x, end]) pen.fillRect(edge - 0.75, 0, 1.5, height)
+}
+
+// Where an event is drawn: left, top, right, bottom; null in a lane that is folded.
+function boxOf(i, top) {
+    const row = rowOf(i)
+    const block = blocks.find(one => one.number === row.number && one.lane)
+    const place = block.rows.find(one => one.row === row)
+    const y = (place?.y ?? block.y) - top, height = place?.height ?? 8
+    return { x: X(t.start[i]), end: X(t.end[i]), y, foot: y + height - 1 }
+}
+
+function drawChosen(pen, height, top) {
+    pen.save()
+    pen.beginPath()
+    pen.rect(LEFT, 0, wide, height)
+    pen.clip()
+    if (chosen.gap) shade(pen, chosen.span, height, "#8C6D31")
+    pen.strokeStyle = INK
+    pen.lineWidth = 2
+    if (chosen.event >= 0) {
+        const { x, end, y, foot } = boxOf(chosen.event, top)
+        pen.strokeRect(x - 1, y - 1, Math.max(end - x, 2) + 2, foot - y + 2)
+    }
+    for (const [from, to] of chosen.flows.slice(0, MOST_ARROWS)) arrow(pen, boxOf(from, top), boxOf(to, top))
+    pen.restore()
+}
+
+// From the begin of a launch to the begin of what it launched.
+function arrow(pen, from, to) {
+    const down = to.y > from.y, y = down ? from.foot : from.y, end = down ? to.y : to.foot
+    const bend = (end - y) / 2, head = down ? -7 : 7
+    pen.lineWidth = 1.4
+    pen.strokeStyle = pen.fillStyle = "#C00000"
+    pen.beginPath()
+    pen.moveTo(from.x, y)
+    pen.bezierCurveTo(from.x, y + bend, to.x, end - bend, to.x, end)
+    pen.stroke()
+    pen.beginPath()
+    pen.moveTo(to.x, end)
+    pen.lineTo(to.x - 3.5, end + head)
+    pen.lineTo(to.x + 3.5, end + head)
+    pen.fill()
+}
+
+function drawRuler() {
+    const { pen, width, height } = canvasOf("ruler")
+    const step = round((high - low) / Math.max(wide / 110, 2))
+    const [unit, name] = TIMES.find(([one]) => step >= one) ?? [1, "ns"]
+    pen.fillStyle = INK
+    pen.textAlign = "center"
+    const digits = step < 1 ? 3 : 0
+    for (let n = Math.ceil(low / step); n * step <= high; n++) {
+        const x = X(n * step), text = `${count(+(n * step / unit).toFixed(digits))} ${name}`
+        pen.fillRect(x, height - 6, 1, 6)
+        pen.fillText(text, Math.max(Math.min(x, width - 30), LEFT + 16), height - 10)
+    }
+    pen.textAlign = "left"
+    pen.fillText(`${timeText(high - low)} shown`, 6, height - 10)
+    if (!marked) return
+    const [x, end] = marked.map(X)
+    pen.fillStyle = "#0072B2"
+    pen.fillRect(x, height - 4, Math.max(end - x, 1), 4)
+}

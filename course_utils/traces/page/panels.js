@@ -1,0 +1,197 @@
+// What the page says beside the lanes: of the trace, of an event, of an idle time, of a part of it.
+
+const KEPT = 8  // names told one by one
+
+function fact(name, text) {
+    const line = put($("facts"), "p")
+    put(line, "b", `${name}: `)
+    line.append(text)
+    return line
+}
+
+function jump(line, text, i) {
+    line.append(" ")
+    put(line, "button", text, { onclick: () => choose(i), title: words.names[t.name[i]] })
+}
+
+function begun(title) {
+    $("title").textContent = title
+    $("facts").replaceChildren()
+}
+
+function tellNothing() {
+    begun("Click on anything to know what it is")
+    put($("facts"), "p", `Time runs from left to right. Above, each thread of the host: a bar is an operator, `
+        + `and below it what it called; green bars hand work to the GPU.`)
+    if (device.number < 0) return
+    put($("facts"), "p", "Below, each stream of the GPU: what it ran, and in pale colours why it ran nothing. "
+        + "Click on a cause on the right, and the page goes to the longest time that it had.")
+}
+
+function tellEvent(i, flows) {
+    const row = rowOf(i), took = t.end[i] - t.start[i]
+    begun(words.names[t.name[i]])
+    fact("what", words.kinds[t.kind[i]])
+    fact("took", timeText(took))
+    fact("on", row.lane.name)
+    fact("begins", momentText(t.start[i]))
+    const step = words.steps.find(([, from, to]) => t.start[i] >= from * t.unit && t.start[i] < to * t.unit)
+    if (step && step[0] !== words.names[t.name[i]]) fact("in", step[0])
+    if (t.numbers[i]) fact("sends", `${count(t.numbers[i] - 1)} numbers`)
+    const around = row.depth > row.lane.bands && between(row.lane.all[row.depth - 1], t.start[i], t.start[i] + 1)
+    if (around && around[0] < around[1]) jump(fact("inside", shortName(around[0])), "go", around[0])
+    if (row.lane.device >= 0) tellLaunch(i)
+    else tellLaunched(flows.map(([, one]) => one), t.start[i])
+}
+
+function delayText(launch, i) {
+    const delay = t.start[i] - t.start[launch]
+    if (delay < 0) return `it begins ${timeText(-delay)} before its launch: the clocks differ by that`
+    return `${timeText(delay)} from launch to start`
+}
+
+function tellLaunch(i) {
+    const launch = callOf(i)
+    if (launch < 0) return fact("launch", "not in the trace")
+    const line = fact("launched by", `${words.names[t.name[launch]]} on ${rowOf(launch).lane.name}`)
+    jump(line, "go to it (g)", launch)
+    fact("delay", delayText(launch, i))
+}
+
+function tellLaunched(places, from) {
+    if (!places.length) return
+    const took = places.reduce((sum, i) => sum + t.end[i] - t.start[i], 0), [first] = places
+    const many = places.length === 1 ? "" : `${count(places.length)}, the first: `
+    const line = fact("launched", `${many}${shortName(first)}`)
+    jump(line, "go to it (g)", first)
+    fact(places.length === 1 ? "that took" : "all of them took", timeText(took))
+    fact("delay", delayText(callOf(first), first))
+}
+
+function tellGap(of, place, next) {
+    const { start, end, why } = of.gaps, took = end[place] - start[place]
+    begun(of.number < 0 ? `The host: ${words.waits[why[place]]}` : `GPU ${of.number}: ${words.waits[why[place]]}`)
+    fact("took", timeText(took))
+    fact("begins", momentText(start[place]))
+    if (next < 0) return
+    jump(fact("ended by", shortName(next)), "go", next)
+    const launch = callOf(next)
+    if (launch < 0) return fact("launch", "not in the trace, so the cause isn't known")
+    const line = fact("its launch", `${words.names[t.name[launch]]} on ${rowOf(launch).lane.name}`)
+    jump(line, "go", launch)
+    const late = t.end[launch] - start[place]
+    if (late > 0) fact("that launch ended", `${timeText(late)} after the GPU had nothing to do`)
+    else fact("that launch ended", `${timeText(-late)} before the GPU had nothing to do`)
+    tellMeanwhile(launch, start[place], end[place])
+}
+
+// What the thread that launched it did in the idle time: the operators that took most of it.
+function tellMeanwhile(launch, from, to) {
+    const { lane } = rowOf(launch), sums = new Map(), row = lane.all[lane.bands]
+    const [first, last] = between(row, from, to)
+    for (let i = first; i < last; i++) {
+        const part = Math.min(t.end[i], to) - Math.max(t.start[i], from)
+        sums.set(t.name[i], (sums.get(t.name[i]) ?? 0) + part)
+    }
+    const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3)
+    const said = most.map(([name, took]) => `${words.names[name]} ${timeText(took)}`)
+    const none = to - from - busy([row], from, to)
+    if (none > (to - from) / 20) said.push(`no operator ${timeText(none)}`)
+    fact("meanwhile that thread", said.join("; "))
+}
+
+function tellMarked() {
+    const [from, to] = marked, took = to - from
+    begun(`Measured: ${timeText(took)}, from ${momentText(from)} to ${momentText(to)}`)
+    const inWords = rows => {
+        const ran = busy(rows, from, to)
+        return `${timeText(ran)} busy, ${shareText(ran / (took || 1))}`
+    }
+    const own = lane => lane.all.slice(lane.bands)
+    for (const { number } of t.devices) {
+        const streams = words.lanes.filter(lane => number >= 0 && lane.device === number)
+        if (streams.length > 1) fact(`GPU ${number}, any stream`, inWords(streams.flatMap(own)))
+    }
+    const busiest = words.lanes.filter(lane => lane.rows.length > lane.bands)
+    for (const lane of busiest.reverse()) fact(lane.name, inWords(own(lane)))
+}
+
+// ---- beside the lanes
+
+function entry(list, colour, what, took, share, onclick) {
+    const button = put(put(list, "li"), "button", "", { onclick, title: what })
+    if (colour) put(button, "span", "", { className: "mark" }).style.background = colour
+    put(button, "span", what, { className: "what" })
+    put(button, "span", took, { className: "took" })
+    if (share === null) return button
+    put(button, "span", shareText(share), { className: "share" })
+    const bar = put(button, "span", "", { className: "bar" })
+    bar.style.background = colour
+    bar.style.width = `${100 * share}%`
+    return button
+}
+
+function showDevice(place) {
+    device = t.devices[place]
+    const gpu = device.number >= 0
+    $("sentence").textContent = [...words.about, device.says].join(" ")
+    $("where-title").textContent = gpu ? `Where the time of GPU ${device.number} went` : "Where the host's time went"
+    $("look").textContent = `Look first at ${device.look}.`
+    for (const list of ["parts", "tops", "steps"]) $(list).replaceChildren()
+    for (const [what, said, took, share, places] of device.parts) {
+        entry($("parts"), PARTS[what], said, timeText(took * t.unit), share, () => visit(what, places))
+    }
+    $("tops-title").textContent = gpu ? "Kernels by their time" : "Operators by their own time"
+    for (const [name, times, took] of device.tops) {
+        const said = `${count(times)} × ${name.replace(/^void /, "")}`
+        entry($("tops"), "", said, timeText(took * t.unit), null, () => {
+            $("text").value = name
+            find(name)
+        })
+    }
+    $("steps-title").hidden = !words.steps.length
+    for (const [name, from, to] of words.steps) {
+        const took = timeText((to - from) * t.unit)
+        entry($("steps"), "", name, took, null, () => zoomTo(from * t.unit, to * t.unit))
+    }
+}
+
+// The longest of a part, and with each further visit the next longest.
+function visit(what, places) {
+    if (!places.length) return
+    const turn = walked[what] = ((walked[what] ?? -1) + 1) % places.length
+    const [isEvent, at] = places[turn]
+    if (isEvent) choose(at)
+    else chooseGap(device, at)
+    showSpan(...chosen.span, 0.6)
+    const shown = isEvent ? at : chosen.next
+    if (shown >= 0) showRow(shown)
+    fact("of its kind", turn ? `number ${turn + 1} by length` : "the longest; click again for the next")
+}
+
+function showHeads() {
+    $("heads").replaceChildren()
+    for (const block of blocks) {
+        const how = { title: block.name, ariaExpanded: !folded.has(block.number) }
+        const head = put($("heads"), block.lane ? "button" : "div", block.name, how)
+        head.className = block.height < 28 ? "low" : ""
+        head.style.top = `${block.y}px`
+        head.style.maxHeight = `${block.height + GAP / 2}px`
+        if (!block.lane) continue
+        head.onclick = () => {
+            if (!folded.delete(block.number)) folded.add(block.number)
+            layOut()
+            showHeads()
+            $("heads").children[blocks.findIndex(one => one.number === block.number)].focus()
+            later()
+        }
+    }
+}
+
+function showLegend() {
+    for (const [colour, name] of LEGEND) {
+        const one = put($("legend"), "span")
+        put(one, "span", "", { className: "mark" }).style.background = colour
+        one.append(name)
+    }
+}
