@@ -72,9 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     snapshot.add_argument("--device", type=int, metavar="N", help="the one to show first")
     snapshot.add_argument("--out", type=Path, help="where the page goes (default: build/snapshots)")
     snapshot.add_argument("--no-open", action="store_true", help="only write the page")
-    trace = command("trace", _trace, "say where the time of anybody's profiler trace went")
+    trace = command(
+        "trace", _trace, "say where the time of anybody's profiler trace went, or show it"
+    )
     trace.add_argument("file", type=Path, help="what torch.profiler's export_chrome_trace wrote")
     trace.add_argument("--steps", action="store_true", help="by step too")
+    trace.add_argument("--page", action="store_true", help="show it in a browser instead")
+    trace.add_argument("--out", type=Path, help="where the page goes (default: build/traces)")
+    trace.add_argument("--no-open", action="store_true", help="only write the page")
     command("predict", _predict, "predict the kept peaks of memory anew")
     command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
@@ -172,6 +177,8 @@ def _snapshot(options: argparse.Namespace) -> int:
 def _trace(options: argparse.Namespace) -> int:
     from course_utils.cli import trace
 
+    if options.page or options.out or options.no_open:
+        return trace.show_page(options.file, options.out, not options.no_open)
     return trace.show(options.file, options.steps)
 
 

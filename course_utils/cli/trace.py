@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
+from course_utils.cli import opening
 from course_utils.traces.json_events import TraceError
+from course_utils.traces.page.page import trace_page
 from course_utils.traces.reading import read_trace
 from course_utils.traces.report import report
 
@@ -22,6 +24,14 @@ def show(file: Path, by_step: bool = False) -> int:
     else:
         return 0
     return 1
+
+
+def show_page(file: Path, out: Path | None = None, in_browser: bool = True) -> int:
+    """Writes the page of a trace and opens it; prints where it is. Returns the exit status.
+
+    What is wrong with the file is one line on stderr.
+    """
+    return opening.show(file, trace_page, out, "traces", in_browser)
 
 
 def _told(file: Path, by_step: bool) -> str:

@@ -7,6 +7,7 @@ import webbrowser
 import pytest
 
 from course_utils.__main__ import main
+from course_utils.core import files
 from tests.support import snapshot_pages as made
 
 
@@ -39,11 +40,9 @@ def test_no_open_only_writes_and_out_may_be_a_folder(tmp_path, opened):
 
 
 def test_without_out_the_page_goes_to_build(tmp_path, opened, monkeypatch):
-    from course_utils.cli import snapshot
-
-    monkeypatch.setattr(snapshot, "PAGES", tmp_path / "build")
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     assert main(["snapshot", str(made.healthy().dump(tmp_path / "my.pickle"))]) == 0
-    assert opened == [(tmp_path / "build" / "my.pickle.html").as_uri()]
+    assert opened == [(tmp_path / "build" / "snapshots" / "my.pickle.html").as_uri()]
 
 
 def test_a_device_is_shown_first(tmp_path, opened):
@@ -100,4 +99,4 @@ def test_a_folder_and_a_place_that_cannot_be_written_are_one_line_too(tmp_path, 
     assert capsys.readouterr().err.count("\n") == 1
     before = file.read_bytes()
     assert main(["snapshot", str(file), "--out", str(file)]) == 1
-    assert "is the snapshot itself" in capsys.readouterr().err and file.read_bytes() == before
+    assert "is the file itself" in capsys.readouterr().err and file.read_bytes() == before

@@ -9,10 +9,13 @@ function timeText(ns) {
     return `${Math.abs(value) >= 999.5 ? count(Math.round(value)) : +value.toPrecision(3)} ${name}`
 }
 
-// A moment to the nanosecond, in milliseconds.
-function momentText(ns) {
-    const how = { minimumFractionDigits: 3, maximumFractionDigits: 6 }
-    return `${(ns / 1e6).toLocaleString("en", how)} ms`
+// The unit of moments: of every place on the axis, and of when an event begins.
+const momentUnit = () => t.length < 1e6 ? [1e3, "µs"] : [1e6, "ms"]
+
+// A moment to the nanosecond, or less exactly where that is asked for.
+function momentText(ns, digits = momentUnit()[0] === 1e3 ? 3 : 6) {
+    const [unit, name] = momentUnit()
+    return `${(ns / unit).toLocaleString("en", { maximumFractionDigits: digits })} ${name}`
 }
 
 const shareText = share => share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`

@@ -154,7 +154,8 @@ def _longest(
     for what, which in gaps.items():
         found[what] = [[0, int(i)] for i in _most(idle.seconds, which)]
     for what, which in events.items():
-        found[what] = [[1, int(place[i])] for i in _most(trace.seconds, which)]
+        shown = which & (place >= 0)
+        found[what] = [[1, int(place[i])] for i in _most(trace.seconds, shown)]
     return found
 
 

@@ -30,7 +30,8 @@ function layOut() {
         const device = t.devices.find(one => one.number === lane.device)
         const first = !blocks.some(({ lane }) => lane && device && lane.device === device.number)
         if (lane.device >= 0 && first && device?.queue.times.length) {
-            blocks.push({ queue: device.queue, name: `GPU ${device.number}, launched and waiting` })
+            const name = `GPU ${device.number}, launched and waiting: up to ${count(device.queue.most)}`
+            blocks.push({ queue: device.queue, name })
         }
         blocks.push({ lane, number, name: lane.name, device: lane.device >= 0 ? device : null })
     })
@@ -170,10 +171,6 @@ function drawQueue(pen, { queue, height }, y) {
         for (; i < times.length && times[i] <= to; i++) now = length[i], top = Math.max(top, now)
         if (top) pen.fillRect(LEFT + x, y + height - top * scale, 1, top * scale)
     }
-    pen.fillStyle = "#666"
-    pen.textAlign = "right"
-    pen.fillText(count(most), LEFT - 4, y + 7)
-    pen.textAlign = "left"
 }
 
 function shade(pen, [from, to], height, colour) {
@@ -229,12 +226,11 @@ function arrow(pen, from, to) {
 function drawRuler() {
     const { pen, width, height } = canvasOf("ruler")
     const step = round((high - low) / Math.max(wide / 110, 2))
-    const [unit, name] = TIMES.find(([one]) => step >= one) ?? [1, "ns"]
+    const seconds = step >= 1e9, digits = Math.max(0, Math.ceil(Math.log10(momentUnit()[0] / step) - 1e-9))
     pen.fillStyle = INK
     pen.textAlign = "center"
-    const digits = step < 1 ? 3 : 0
-    for (let n = Math.ceil(low / step); n * step <= high; n++) {
-        const x = X(n * step), text = `${count(+(n * step / unit).toFixed(digits))} ${name}`
+    for (let n = Math.ceil(low / step) + 0; n * step <= high; n++) {
+        const x = X(n * step), text = seconds ? `${count(n * step / 1e9)} s` : momentText(n * step, digits)
         pen.fillRect(x, height - 6, 1, 6)
         pen.fillText(text, Math.max(Math.min(x, width - 30), LEFT + 16), height - 10)
     }

@@ -5,7 +5,7 @@ a GPU, the profiler's notes stand above kernels and copies. An event that begins
 around it has ended is one row deeper, as in a flame graph.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,8 @@ class Lane:
 
     name: str
     device: int
-    thread: int
-    bands: int = 0
-    rows: list[np.ndarray] = field(default_factory=list)
+    bands: int
+    rows: list[np.ndarray]
 
     def in_words(self) -> dict[str, Any]:
         """What the page needs to know of it, without the events."""
@@ -44,25 +43,31 @@ def lanes(trace: Trace) -> list[Lane]:
     """
     order = np.argsort(trace.thread, kind="stable")
     ends = np.cumsum(np.bincount(trace.thread, minlength=len(trace.threads)))
-    found = [
-        (_sorting(trace, thread, places), _lane(trace, thread, places))
-        for thread, places in enumerate(np.split(order, ends[:-1]))
-        if len(places) and trace.threads[thread][0] != PROFILERS_OWN
-    ]
+    is_step, on_host = trace.named(STEP), (trace.device < 0) & (trace.kind != Kind.OTHER)
+    several = len({trace.threads[i][0] for i in np.unique(trace.thread[on_host])}) > 1
+    found = []
+    for thread, places in enumerate(np.split(order, ends[:-1])):
+        others = bool((trace.kind[places] == Kind.OTHER).all())
+        if len(places) and not (others and trace.threads[thread][0] == PROFILERS_OWN):
+            device = _device(trace, places)
+            name = _name(trace, thread, device, places, several)
+            sorting = _sorting(trace, thread, device, places, int(is_step[places].sum()))
+            found.append((sorting, _lane(trace, name, device, places)))
     return [lane for _, lane in sorted(found, key=lambda one: one[0])]
 
 
-def _sorting(trace: Trace, thread: int, places: np.ndarray) -> tuple[Any, ...]:
-    """Smaller for what stands above: threads by steps, notes and events, then streams in order."""
-    device = _device(trace, places)
+def _sorting(
+    trace: Trace, thread: int, device: int, places: np.ndarray, steps: int
+) -> tuple[Any, ...]:
+    """Smaller for what stands above: threads by steps and operators, then streams by number."""
     if device >= 0:
         number = trace.threads[thread][1].removeprefix("stream ").strip()
         whole = number.isascii() and number.isdecimal()
         return 1, device, int(number[:18]) if whole else -1, number
-    kinds, named = trace.kind[places], trace.named(STEP)[places]
+    kinds = trace.kind[places]
     if (kinds == Kind.OTHER).all():
         return 2, thread
-    return 0, -int(named.sum()), -int((kinds == Kind.OPERATOR).sum()), -len(places)
+    return 0, -steps, -int((kinds == Kind.OPERATOR).sum()), -len(places)
 
 
 def _device(trace: Trace, places: np.ndarray) -> int:
@@ -71,23 +76,21 @@ def _device(trace: Trace, places: np.ndarray) -> int:
     return int(trace.device[using[0]]) if len(using) else -1
 
 
-def _lane(trace: Trace, thread: int, places: np.ndarray) -> Lane:
-    device, kind = _device(trace, places), trace.kind[places]
+def _lane(trace: Trace, name: str, device: int, places: np.ndarray) -> Lane:
+    kind = trace.kind[places]
     above = ~np.isin(kind, USING) if device >= 0 else kind == Kind.ANNOTATION
     bands = rows(trace.start, trace.end, places[above])
-    made = Lane(_name(trace, thread, device, places), device, thread, len(bands), bands)
-    made.rows = bands + rows(trace.start, trace.end, places[~above])
-    return made
+    below = rows(trace.start, trace.end, places[~above])
+    return Lane(name, device, len(bands), bands + below)
 
 
-def _name(trace: Trace, thread: int, device: int, places: np.ndarray) -> str:
+def _name(trace: Trace, thread: int, device: int, places: np.ndarray, several: bool) -> str:
+    """What a reader calls it; with its process where there are several."""
     process, number = (printable(part) for part in trace.threads[thread])
     if device >= 0:
         return f"GPU {device}, stream {number.removeprefix('stream ')}"
     if (trace.kind[places] == Kind.OTHER).all():
         return f"other: {process}, {number}"
-    on_host = (trace.device < 0) & (trace.kind != Kind.OTHER)
-    several = len({trace.threads[i][0] for i in np.unique(trace.thread[on_host])}) > 1
     of = f" of process {process}" if several else ""
     if number == process:
         return f"host, main thread{of}"

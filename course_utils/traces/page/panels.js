@@ -1,6 +1,7 @@
 // What the page says beside the lanes: of the trace, of an event, of an idle time, of a part of it.
 
-const KEPT = 8  // names told one by one
+const SYNCHRONISING = 1  // the place of this cause among those of idle times
+const JITTER = 5000  // nanoseconds between the clocks of host and GPU, as idle.py believes them
 
 function fact(name, text) {
     const line = put($("facts"), "p")
@@ -73,6 +74,10 @@ function tellGap(of, place, next) {
     begun(of.number < 0 ? `The host: ${words.waits[why[place]]}` : `GPU ${of.number}: ${words.waits[why[place]]}`)
     fact("took", timeText(took))
     fact("begins", momentText(start[place]))
+    const waited = why[place] === SYNCHRONISING ? waitingAt(start[place]) : -1
+    if (waited >= 0) {
+        jump(fact("the call that waited", `${words.names[t.name[waited]]} on ${rowOf(waited).lane.name}`), "go", waited)
+    }
     if (next < 0) return
     jump(fact("ended by", shortName(next)), "go", next)
     const launch = callOf(next)
@@ -83,6 +88,15 @@ function tellGap(of, place, next) {
     if (late > 0) fact("that launch ended", `${timeText(late)} after the GPU had nothing to do`)
     else fact("that launch ended", `${timeText(-late)} before the GPU had nothing to do`)
     tellMeanwhile(launch, start[place], end[place])
+}
+
+// A call that waited for the GPU as it fell idle, by clocks that differ by up to JITTER.
+function waitingAt(moment) {
+    for (const row of t.rows.filter(row => row.lane.device < 0 && !row.isBand)) {
+        const [first, last] = between(row, moment - JITTER, moment)
+        for (let i = first; i < last; i++) if (t.kind[i] === BLOCKING) return i
+    }
+    return -1
 }
 
 // What the thread that launched it did in the idle time: the operators that took most of it.
