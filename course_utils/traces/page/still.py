@@ -22,7 +22,7 @@ MOST_ROWS = 60
 NOTE, OPERATOR, CALL, WAITING, KERNEL, COPY, MESSAGE, OTHER = range(8)
 KINDS = {
     "annotations": "#EDD3B2", "operators": "#93C6E8", "calls to the GPU": "#009E73",
-    "calls that wait for it": "#E69F00", "kernels": "#E0D336", "copies": "#CC79A7",
+    "waits for the GPU": "#E69F00", "kernels": "#E0D336", "copies": "#CC79A7",
     "messages": "#7B5EA7", "others": "#D3CDBE",
 }  # fmt: skip
 LABELS = tuple(KINDS)
