@@ -9,6 +9,7 @@ import pytest
 from course_utils.__main__ import main
 from course_utils.core import files
 from tests.support import snapshot_pages as made
+from tests.support.offline_pages import unpacked
 
 
 class Evil:
@@ -30,7 +31,7 @@ def test_the_page_is_written_opened_and_its_path_printed(tmp_path, opened, capsy
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("[snapshot] my.pickle: At the peak, after event 14 of 116")
     assert said[1] == f"Open in a browser: {page.resolve()}"
-    assert made.unpacked(page.read_text())[0]["devices"][0]["peak"] == 14
+    assert unpacked(page.read_text())[0]["devices"][0]["peak"] == 14
 
 
 def test_no_open_only_writes_and_out_may_be_a_folder(tmp_path, opened):
@@ -51,7 +52,7 @@ def test_a_device_is_shown_first(tmp_path, opened):
     for device in (0, 1):
         assert main(["snapshot", str(file), "--device", str(device), "--out", str(tmp_path)]) == 0
         page = (tmp_path / "two.pickle.html").read_text()
-        assert made.unpacked(page)[0]["first"] == device
+        assert unpacked(page)[0]["first"] == device
 
 
 NO_EVENTS = {**made.healthy().snapshot(), "device_traces": [[]]}

@@ -2,10 +2,13 @@
 
 import gzip
 import pickle
+import webbrowser
 
 import pytest
 
 from course_utils.__main__ import main
+from course_utils.core import files
+from tests.support.offline_pages import unpacked
 from tests.support.traces import launched, note, op, span, write
 
 EVENTS = [note("ProfilerStep#3", 0, 40), op("aten::mm", 0, 9), *launched(1, 0, 10, 20)]
@@ -58,3 +61,41 @@ def test_its_help_says_what_to_give_it(capsys):
     with pytest.raises(SystemExit):
         main(["trace", "--help"])
     assert "export_chrome_trace wrote" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    addresses = []
+    monkeypatch.setattr(webbrowser, "open", addresses.append)
+    return addresses
+
+
+def test_its_page_is_written_opened_and_its_path_printed(tmp_path, opened, capsys, monkeypatch):
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    assert main(["trace", str(write(tmp_path / "mine.json", EVENTS)), "--page"]) == 0
+    page = tmp_path / "build" / "traces" / "mine.json.html"
+    assert opened == [page.as_uri()]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("[trace] mine.json: 4 events, on GPU 0")
+    assert said[1] == f"Open in a browser: {page}"
+    assert "aten::mm" in unpacked(page.read_text())[0]["names"]
+
+
+def test_its_page_goes_where_it_is_told_and_is_opened_unless_told_not_to(tmp_path, opened):
+    file = write(tmp_path / "mine.json", EVENTS)
+    assert main(["trace", str(file), "--page", "--no-open", "--out", str(tmp_path)]) == 0
+    assert opened == [] and (tmp_path / "mine.json.html").exists()
+    assert main(["trace", str(file), "--out", str(tmp_path / "other.html")]) == 0
+    assert opened == [(tmp_path / "other.html").as_uri()]
+
+
+def test_what_is_wrong_with_a_page_is_one_line_too(tmp_path, opened, capsys):
+    file = write(tmp_path / "mine.json", [span("browser", "paint", 0, 5)])
+    for arguments in (
+        [str(file)], [str(tmp_path / "none.json")], [str(tmp_path)],
+        [str(file), "--out", str(file)], [str(file), "--out", str(file / "below.html")],
+    ):  # fmt: skip
+        assert main(["trace", *arguments, "--page"]) == 1
+        told = capsys.readouterr()
+        assert told.err.count("\n") == 1 and "Traceback" not in told.err and told.out == ""
+    assert opened == [] and file.read_text().startswith("{")

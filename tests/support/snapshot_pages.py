@@ -1,14 +1,7 @@
-"""Snapshots made for the page: programs with one thing wrong; and the page's data, unpacked."""
+"""Snapshots made for the page: programs with one thing wrong."""
 
-import base64
-import json
 import pickle
-import re
-import struct
-import zlib
 from typing import Any
-
-import numpy as np
 
 from course_utils.memory.snapshots.snapshot import Snapshot, loads
 from tests.support.toy_allocator import ToyAllocator
@@ -74,22 +67,3 @@ def read(content: ToyAllocator | dict[str, Any], last: int | None = None) -> Sna
     """What the library reads of a snapshot, of its last so many events."""
     whole = content.snapshot(last) if isinstance(content, ToyAllocator) else content
     return loads(pickle.dumps(whole), "toy.pickle")
-
-
-def unpacked(page: str) -> tuple[dict[str, Any], bytes]:
-    """The words and columns inside a page's HTML."""
-    found = re.search(r'id="data">([^<]*)</script>', page)
-    assert found
-    whole = zlib.decompress(base64.b64decode(found[1]))
-    (length,) = struct.unpack("<I", whole[:4])
-    return json.loads(whole[4 : 4 + length]), whole[4 + length :]
-
-
-def column(device: dict[str, Any], name: str, columns: bytes) -> Any:
-    """A column of a device, as the page reads it."""
-    at, width, length = device["columns"][name]
-    numbers = [0] * length
-    for plane in range(width):
-        for place, byte in enumerate(columns[at + plane * length : at + (plane + 1) * length]):
-            numbers[place] += byte << (8 * plane)
-    return np.array(numbers, np.int64)

@@ -36,11 +36,17 @@ class Ticks:
     """Seconds as whole numbers of a unit, the nanosecond if a browser can tell them."""
 
     def __init__(self, longest: float) -> None:
-        self.unit = next(u for u in (1e-9, 1e-6, 1e-3) if longest / u < LARGEST or u == 1e-3)
+        rates = (10**9, 10**6, 10**3)
+        self.per_second = next((n for n in rates if longest * n < LARGEST), rates[-1])
+
+    @property
+    def unit(self) -> int:
+        """Nanoseconds in one of them."""
+        return 10**9 // self.per_second
 
     def of(self, seconds: Any) -> np.ndarray:
         """The nearest whole numbers."""
-        return np.rint(np.asarray(seconds) / self.unit).astype(np.int64)
+        return np.rint(np.asarray(seconds) * self.per_second).astype(np.int64)
 
 
 def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
@@ -52,7 +58,7 @@ def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
     place = np.full(len(trace.start), -1)
     place[order] = np.arange(len(order))
     words = {
-        "unit": round(ticks.unit * 1e9),
+        "unit": ticks.unit,
         "end": int(ticks.of(trace.end.max())),
         "about": about(trace),
         "names": [printable(name) for name in trace.names],

@@ -113,8 +113,8 @@ def _merged(
     pixels = np.column_stack([edges[:-1], edges[1:]])
     filled = np.zeros((len(KINDS), PIXELS))
     for one in np.unique(kind):
-        spans = np.column_stack([start[kind == one], end[kind == one]])
-        filled[one] = intervals.covered(spans, pixels)
+        seen = np.maximum(end, start + 0.01 * edges[1])[kind == one]  # an instant is seen too
+        filled[one] = intervals.covered(intervals.union(start[kind == one], seen), pixels)
     most = np.where(filled.any(axis=0), filled.argmax(axis=0), -1)
     firsts = np.flatnonzero(np.append(True, most[1:] != most[:-1]))
     lasts = np.append(firsts[1:], PIXELS)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from course_utils.figures.offline.columns import Columns, packed
+from course_utils.figures.offline.columns import packed
 from course_utils.memory.page.data import content, sentence
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
+from tests.support.offline_pages import column
 from tests.support.snapshots import REAL, real, some_work
 
 
@@ -15,7 +16,7 @@ def columns_of(snapshot, place=0):
     """A device's words, and a function that reads its columns."""
     words, numbers = content(snapshot)
     device = words["devices"][place]
-    return words, device, lambda name: made.column(device, name, numbers)
+    return words, device, lambda name: column(device["columns"][name], numbers)
 
 
 def agrees(snapshot, place=0):
@@ -105,16 +106,6 @@ def test_streams_and_private_pools_of_segments_are_named():
     _, device, column = columns_of(made.read(content_))
     kinds = [device["kinds"][kind] for kind in column("rangeKind")]
     assert "stream 7, private pool (0, 3)" in kinds and "stream 0" in kinds
-
-
-@pytest.mark.parametrize("largest", [0, 1, 255, 256, 2**32 - 1, 2**32, 2**53, 2**63 - 1])
-def test_a_column_comes_back_whatever_its_largest_number(largest):
-    columns = Columns()
-    columns.add(np.arange(5))
-    values = np.array([0, largest, 1, largest // 2], np.int64)
-    place = columns.add(values)
-    device = {"columns": {"x": place}}
-    assert (made.column(device, "x", b"".join(columns.parts)) == values).all()
 
 
 def test_the_device_of_most_events_comes_first_unless_another_is_named():

@@ -10,6 +10,7 @@ from course_utils.memory.page.page import SnapshotPage, snapshot_page
 from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from course_utils.memory.snapshots.snapshot import load
 from tests.support import snapshot_pages as made
+from tests.support.offline_pages import unpacked
 
 EVIL = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;"
 
@@ -33,7 +34,7 @@ def test_words_of_a_file_are_never_html(tmp_path):
     path = hostile().dump(tmp_path / "<img src=x onerror=alert(1)>.pickle")
     text = snapshot_page(path).html
     assert "<img" not in text and "<script>alert" not in text
-    words, _ = made.unpacked(text)
+    words, _ = unpacked(text)
     assert any(text.startswith(EVIL) for text, _, _ in words["lines"])
     for script in SnapshotPage.scripts:
         assert "innerHTML" not in (SnapshotPage.folder / script).read_text()
@@ -119,7 +120,7 @@ def test_a_device_without_events_can_be_shown_beside_one_that_has_some():
     idle = made.healthy(1)
     content = made.of_devices(made.healthy(2), idle)
     content["device_traces"][1] = []
-    words, _ = made.unpacked(snapshot_page(content, device=1).html)
+    words, _ = unpacked(snapshot_page(content, device=1).html)
     assert words["devices"][1]["events"] == 0 and words["first"] == 1
     assert "340.0 MiB reserved" in words["devices"][1]["sentence"]
 
