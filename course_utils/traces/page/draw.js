@@ -19,21 +19,26 @@ const PARTS = {
 // ---- what is drawn: trace `t` from `low` to `high`; `chosen` event or idle time; names `hits`
 
 let t, low, high, wide, chosen = null, hits = null, marked = null, blocks = [], drag = null
-let folded = new Set(), tall = false
+let blockOf, tall = false
+const folded = new Set()
 const X = moment => LEFT + (moment - low) / (high - low) * wide
 const momentAt = x => low + (x - LEFT) / wide * (high - low)
 
 // Where each lane and each row stands; rows of the host share the room that is left.
 function layOut() {
     blocks = []
+    blockOf = new Map()
+    const begun = new Set()
     words.lanes.forEach((lane, number) => {
-        const device = t.devices.find(one => one.number === lane.device)
-        const first = !blocks.some(({ lane }) => lane && device && lane.device === device.number)
-        if (lane.device >= 0 && first && device?.queue.times.length) {
+        const device = t.devices.find(one => one.number >= 0 && one.number === lane.device)
+        const says = device && !begun.has(device)
+        begun.add(device)
+        if (says && device.queue.times.length) {
             const name = `GPU ${device.number}, launched and waiting: up to ${count(device.queue.most)}`
             blocks.push({ queue: device.queue, name })
         }
-        blocks.push({ lane, number, name: lane.name, device: lane.device >= 0 ? device : null })
+        blocks.push({ lane, number, name: lane.name, device, says })
+        blockOf.set(lane, blocks.at(-1))
     })
     const room = $("scroller").clientHeight
     const set = row => {
@@ -129,7 +134,7 @@ function drawEvent(pen, i, from, to, y, height) {
     pen.fillStyle = COLOURS[kind][t.name[i] % 3]
     pen.fillRect(from, y, width, height)
     if (width < 24 || height < 10) return
-    pen.fillStyle = kind === RUNTIME || kind === MESSAGE ? "#fff" : INK
+    pen.fillStyle = kind === MESSAGE ? "#fff" : INK
     write(pen, shortName(i), from + 3, y + height / 2 + 0.5, width - 5)
 }
 
@@ -144,9 +149,8 @@ function write(pen, text, x, y, room) {
 }
 
 // Idle times of a whole GPU, in each lane of its streams; the first one says why.
-function drawGaps(pen, { device, lane, height, number }, y) {
-    const { start, end, why } = device.gaps, says = words.lanes.findIndex(one => one === lane
-        || one.device === lane.device) === number
+function drawGaps(pen, { device, height, says }, y) {
+    const { start, end, why } = device.gaps
     let i = above(end, 0, end.length, low)
     for (; i < start.length && start[i] < high; i++) {
         const from = Math.max(X(start[i]), LEFT), to = Math.min(X(end[i]), LEFT + wide)
@@ -183,8 +187,7 @@ function shade(pen, [from, to], height, colour) {
 
 // Where an event is drawn: left, top, right, bottom; null in a lane that is folded.
 function boxOf(i, top) {
-    const row = rowOf(i)
-    const block = blocks.find(one => one.number === row.number && one.lane)
+    const row = rowOf(i), block = blockOf.get(row.lane)
     const place = block.rows.find(one => one.row === row)
     const y = (place?.y ?? block.y) - top, height = place?.height ?? 8
     return { x: X(t.start[i]), end: X(t.end[i]), y, foot: y + height - 1 }

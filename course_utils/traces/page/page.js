@@ -1,11 +1,6 @@
 // What the page does: choosing, finding, measuring, and moving through a trace. Everything that the
 // file says is put in as text, never as HTML.
 
-const LEGEND = [
-    ["#F3DFC6", "annotation"], ["#A9D3EE", "operator"], ["#009E73", "launch or other call to the GPU"],
-    ["#E69F00", "call that waits for the GPU"], ["#F0E442", "kernel"], ["#7B5EA7", "message (NCCL)"],
-    ["#CC79A7", "copy"],
-]
 let device, hitPlaces = [], hitNow = -1, walked = {}, waiting = 0, pointer = null
 
 // ---- moving
@@ -150,19 +145,19 @@ function find(text) {
     hits = null
     hitPlaces = []
     hitNow = -1
-    $("matches").textContent = ""
-    $("matches").title = ""
+    $("result").textContent = ""
+    $("result").title = ""
     if (text) {
         try {
             hits = matching(text)
         } catch (problem) {
-            $("matches").textContent = "that is no expression"
-            $("matches").title = problem.message
+            $("result").textContent = "that is no expression"
+            $("result").title = problem.message
             return later()
         }
         hitPlaces = found(hits)
         const took = hitPlaces.reduce((sum, i) => sum + t.end[i] - t.start[i], 0)
-        $("matches").textContent = `${count(hitPlaces.length)} found`
+        $("result").textContent = `${count(hitPlaces.length)} found`
             + (hitPlaces.length ? `, ${timeText(took)} in all` : "")
     }
     later()
@@ -171,10 +166,14 @@ function find(text) {
 function toMatch(by) {
     if (!hitPlaces.length) return
     const many = hitPlaces.length
-    if (hitNow < 0 && by > 0) hitNow = above(hitPlaces.map(i => t.start[i]), 0, many, low) - 1
+    if (hitNow < 0) {
+        hitPlaces.sort(inTime)
+        const first = hitPlaces.findIndex(i => t.end[i] >= low)
+        hitNow = by > 0 ? first - 1 : Math.max(first, 0)
+    }
     hitNow = (hitNow + by + 2 * many) % many
     choose(hitPlaces[hitNow])
-    $("matches").textContent = $("matches").textContent.replace(/^([\d,]+ of )?/, `${count(hitNow + 1)} of `)
+    $("result").textContent = $("result").textContent.replace(/^([\d,]+ of )?/, `${count(hitNow + 1)} of `)
 }
 
 // ---- measuring
@@ -285,7 +284,7 @@ function listen() {
     $("text").oninput = () => find($("text").value)
     $("search").onsubmit = e => { e.preventDefault(); toMatch(1) }
     $("scroller").onscroll = later
-    $("device").onchange = () => showDevice($("device").selectedIndex)
+    $("device").onchange = () => { walked = {}; showDevice($("device").selectedIndex) }
     onresize = () => { layOut(); showHeads(); draw() }
 }
 

@@ -2,6 +2,11 @@
 
 const SYNCHRONISING = 1  // the place of this cause among those of idle times
 const JITTER = 5000  // nanoseconds between the clocks of host and GPU, as idle.py believes them
+const LEGEND = [
+    [ANNOTATION, "annotation"], [OPERATOR, "operator"], [RUNTIME, "launch or other call to the GPU"],
+    [BLOCKING, "call that waits for the GPU"], [KERNEL, "kernel"], [MESSAGE, "message (NCCL)"],
+    [COPY, "copy"], [OTHER, "other: Python, what the profiler adds"],
+]
 
 function fact(name, text) {
     const line = put($("facts"), "p")
@@ -22,11 +27,11 @@ function begun(title) {
 
 function tellNothing() {
     begun("Click on anything to know what it is")
-    put($("facts"), "p", `Time runs from left to right. Above, each thread of the host: a bar is an operator, `
-        + `and below it what it called; green bars hand work to the GPU.`)
+    put($("facts"), "p", "Time runs from left to right. In a lane of the host, one for each thread, a bar is an "
+        + "operator, and the bars below it are what it called. Click on a part on the right to go to its longest.")
     if (device.number < 0) return
-    put($("facts"), "p", "Below, each stream of the GPU: what it ran, and in pale colours why it ran nothing. "
-        + "Click on a cause on the right, and the page goes to the longest time that it had.")
+    put($("facts"), "p", "Green bars hand work to the GPU. In its lanes, one for each stream, stands what it "
+        + "ran, and in pale colours why it ran nothing.")
 }
 
 function tellEvent(i, flows) {
@@ -41,7 +46,7 @@ function tellEvent(i, flows) {
     if (t.numbers[i]) fact("sends", `${count(t.numbers[i] - 1)} numbers`)
     const around = row.depth > row.lane.bands && between(row.lane.all[row.depth - 1], t.start[i], t.start[i] + 1)
     if (around && around[0] < around[1]) jump(fact("inside", shortName(around[0])), "go", around[0])
-    if (row.lane.device >= 0) tellLaunch(i)
+    if ([KERNEL, COPY, MESSAGE].includes(t.kind[i])) tellLaunch(i)
     else tellLaunched(flows.map(([, one]) => one), t.start[i])
 }
 
@@ -203,9 +208,11 @@ function showHeads() {
 }
 
 function showLegend() {
-    for (const [colour, name] of LEGEND) {
+    const there = new Set(t.kind)
+    for (const [kind, name] of LEGEND) {
+        if (!there.has(kind)) continue
         const one = put($("legend"), "span")
-        put(one, "span", "", { className: "mark" }).style.background = colour
+        put(one, "span", "", { className: "mark" }).style.background = COLOURS[kind][0]
         one.append(name)
     }
 }

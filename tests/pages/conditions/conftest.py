@@ -38,3 +38,14 @@ def lab(server: Server, browser: Any) -> Iterator[Lab]:
     opened = Lab(browser.new_page(viewport={"width": 1400, "height": 1000}), server)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def sheet(browser: Any) -> Any:
+    """A page of a laptop's size; `wrong` is what the console and dialogs said."""
+    page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("dialog", lambda dialog: page.wrong.append(dialog.message))
+    page.on("console", lambda line: page.wrong.append(line.text) if line.type == "error" else None)
+    return page

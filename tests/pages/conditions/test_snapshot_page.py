@@ -20,19 +20,8 @@ from tests.support import snapshot_pages as made
 from tests.support.snapshots import some_work
 from tests.support.toy_allocator import ToyAllocator
 
-WIDTH, HEIGHT = 1366, 768
+WIDTH = 1366  # as the fixture `sheet` has it
 EVIL = "<script>alert('x')</script><b>evil"
-
-
-@pytest.fixture
-def sheet(browser: Any) -> Any:
-    """A page of a laptop's size; `wrong` is what the console and dialogs said."""
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-    page.wrong = []
-    page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on("dialog", lambda dialog: page.wrong.append(dialog.message))
-    page.on("console", lambda line: page.wrong.append(line.text) if line.type == "error" else None)
-    return page
 
 
 def busy() -> ToyAllocator:
