@@ -63,7 +63,7 @@ def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
         "about": about(trace),
         "names": [printable(name) for name in trace.names],
         "kinds": KINDS,
-        "waits": [*(WORDS[wait] for wait in WAITS), WORDS["python"]],
+        "waits": [WORDS[wait] for wait in WAITS],
         "lanes": [lane.in_words() for lane in found],
         "events": _events(trace, found, order, place, ticks, columns),
         "devices": [_device(trace, one, place, ticks, columns) for one in seen],

@@ -2,7 +2,7 @@
 // drawn together, as dark as they fill it.
 
 const INK = "#222222", LEFT = 158, RIGHT = 10, GAP = 6, BAND = 14, STREAM = 22, QUEUE = 34
-const LEAST_ROW = 5, TALL_ROW = 16, MOST_ARROWS = 40
+const LEAST_LANE = 16, LEAST_ROW = 5, TALL_ROW = 16, MOST_ARROWS = 40
 const [OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY, BLOCKING, MESSAGE] = Array(8).keys()
 const COLOURS = [  // by kind; an event's name chooses one of three
     ["#DDD8CC", "#D3CDBE", "#E6E2D8"], ["#A9D3EE", "#93C6E8", "#BFDFF3"],
@@ -49,13 +49,15 @@ function layOut() {
             let at = y
             if (block.lane) {
                 const shown = folded.has(block.number) ? Math.min(block.lane.bands + 1, 1) : Infinity
+                const alone = Math.floor(LEAST_LANE / Math.min(shown, block.lane.rows.length))
                 for (const one of block.lane.all.slice(0, shown)) {
-                    const height = one.isBand ? BAND : block.lane.device >= 0 ? STREAM : row
+                    const own = block.lane.device >= 0 ? STREAM : Math.max(row, alone)
+                    const height = one.isBand ? BAND : own
                     block.rows.push({ row: one, y: at, height })
                     at += height
                 }
             } else at += QUEUE
-            block.height = Math.max(at - y, block.rows.length < 2 ? 16 : 0)
+            block.height = Math.max(at - y, LEAST_LANE)
             y += block.height + GAP
         }
         return y
@@ -179,7 +181,7 @@ function drawQueue(pen, { queue, height }, y) {
 
 function shade(pen, [from, to], height, colour) {
     const x = X(from), end = X(to)
-    pen.fillStyle = `${colour}22`
+    pen.fillStyle = `${colour}18`
     pen.fillRect(x, 0, end - x, height)
     pen.fillStyle = colour
     for (const edge of [x, end]) pen.fillRect(edge - 0.75, 0, 1.5, height)

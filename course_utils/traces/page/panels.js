@@ -76,13 +76,14 @@ function tellLaunched(places, from) {
 
 function tellGap(of, place, next) {
     const { start, end, why } = of.gaps, took = end[place] - start[place]
-    begun(of.number < 0 ? `The host: ${words.waits[why[place]]}` : `GPU ${of.number}: ${words.waits[why[place]]}`)
+    begun(of.number < 0 ? "The host ran no operator: Python, or what wasn't traced" : `GPU ${of.number}: ${words.waits[why[place]]}`)
     fact("took", timeText(took))
     fact("begins", momentText(start[place]))
     const waited = why[place] === SYNCHRONISING ? waitingAt(start[place]) : -1
     if (waited >= 0) {
         jump(fact("the call that waited", `${words.names[t.name[waited]]} on ${rowOf(waited).lane.name}`), "go", waited)
     }
+    if (of.number < 0) return tellBetween(start[place], end[place])
     if (next < 0) return
     jump(fact("ended by", shortName(next)), "go", next)
     const launch = callOf(next)
@@ -95,6 +96,22 @@ function tellGap(of, place, next) {
     tellMeanwhile(launch, start[place], end[place])
 }
 
+// The operators of the host that ended last before a time without one, and began first after it.
+function tellBetween(from, to) {
+    const rows = t.rows.filter(row => row.lane.device < 0 && !row.isBand)
+    const ran = i => t.kind[i] === OPERATOR
+    let before = -1, after = -1
+    for (const row of rows) {
+        let i = above(t.end, row.first, row.last, from) - 1
+        while (i >= row.first && !ran(i)) i--
+        if (i >= row.first && (before < 0 || t.end[i] > t.end[before])) before = i
+        for (i = above(t.start, row.first, row.last, to - 1); i < row.last && !ran(i);) i++
+        if (i < row.last && (after < 0 || t.start[i] < t.start[after])) after = i
+    }
+    if (before >= 0) jump(fact("after", words.names[t.name[before]]), "go", before)
+    if (after >= 0) jump(fact("before", words.names[t.name[after]]), "go", after)
+}
+
 // A call that waited for the GPU as it fell idle, by clocks that differ by up to JITTER.
 function waitingAt(moment) {
     for (const row of t.rows.filter(row => row.lane.device < 0 && !row.isBand)) {
@@ -104,19 +121,31 @@ function waitingAt(moment) {
     return -1
 }
 
-// What the thread that launched it did in the idle time: the operators that took most of it.
+// What the thread that launched it did in the idle time: the operators that took most of it, and
+// the calls to the GPU.
 function tellMeanwhile(launch, from, to) {
-    const { lane } = rowOf(launch), sums = new Map(), row = lane.all[lane.bands]
-    const [first, last] = between(row, from, to)
-    for (let i = first; i < last; i++) {
-        const part = Math.min(t.end[i], to) - Math.max(t.start[i], from)
-        sums.set(t.name[i], (sums.get(t.name[i]) ?? 0) + part)
-    }
-    const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3)
-    const said = most.map(([name, took]) => `${words.names[name]} ${timeText(took)}`)
-    const none = to - from - busy([row], from, to)
+    const { lane } = rowOf(launch), own = lane.all.slice(lane.bands)
+    const said = mostIn(own.slice(0, 1), from, to, () => true)
+    const none = to - from - busy(own.slice(0, 1), from, to)
     if (none > (to - from) / 20) said.push(`no operator ${timeText(none)}`)
     fact("meanwhile that thread", said.join("; "))
+    const calls = mostIn(own, from, to, i => t.kind[i] === RUNTIME || t.kind[i] === BLOCKING)
+    if (calls.length) fact("its calls to the GPU", calls.join("; "))
+}
+
+// The names of such events that took most of a time, and how much of it.
+function mostIn(rows, from, to, wanted) {
+    const sums = new Map()
+    for (const row of rows) {
+        const [first, last] = between(row, from, to)
+        for (let i = first; i < last; i++) {
+            if (!wanted(i)) continue
+            const part = Math.min(t.end[i], to) - Math.max(t.start[i], from)
+            sums.set(t.name[i], (sums.get(t.name[i]) ?? 0) + part)
+        }
+    }
+    const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3)
+    return most.map(([name, took]) => `${words.names[name]} ${timeText(took)}`)
 }
 
 function tellMarked() {

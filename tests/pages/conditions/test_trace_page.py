@@ -18,7 +18,7 @@ from course_utils.traces.page.page import trace_page
 from course_utils.traces.trace import Kind
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 from tests.support.traces import REAL, call, launched, note, op, read, real, span, write
-from tools.bench.trace_growth import training
+from tools.bench.trace_growth import measured, training
 
 pytestmark = needs_browser
 EVIL = "<script>alert('x')</script><b>evil"
@@ -213,6 +213,7 @@ def test_a_cause_on_the_right_leads_to_the_longest_idle_time_that_it_had(sheet, 
     assert facts["the call that waited"].startswith("cudaStreamSynchronize on host, thread 1")
     assert facts["ended by"].startswith("relu")
     assert facts["that launch ended"] == "47 µs after the GPU had nothing to do"
+    assert facts["its calls to the GPU"] == "cudaLaunchKernel 2 µs; cudaStreamSynchronize 1 µs"
     assert "aten::relu 10 µs; aten::item 2 µs; no operator 38 µs" in facts["meanwhile that thread"]
     low, high = view(sheet)
     assert low < 65_000 < 115_000 < high < 200_000
@@ -221,6 +222,26 @@ def test_a_cause_on_the_right_leads_to_the_longest_idle_time_that_it_had(sheet, 
     facts = said(sheet)
     assert facts["took"] == "20 µs" and facts["ended by"].startswith("last")
     assert sheet.wrong == []
+
+
+def test_without_a_gpu_the_longest_time_without_an_operator_is_found(sheet, tmp_path):
+    shown(
+        sheet, read(tmp_path, [op("first", 0, 10), op("inner", 2, 8), op("then", 70, 5)]), tmp_path
+    )
+    assert sheet.locator("#where-title").inner_text() == "Where the host's time went"
+    assert sheet.locator("#legend").inner_text().strip() == "operator"
+    sheet.get_by_role("button", name="neither: Python, or not traced").click()
+    facts = said(sheet)
+    assert facts["title"] == "The host ran no operator: Python, or what wasn't traced"
+    assert facts["took"] == "60 µs" and facts["begins"] == "10 µs"
+    assert facts["after"].split()[0] in ("first", "inner") and facts["before"].startswith("then")
+    assert sheet.wrong == []
+
+
+def test_the_bench_has_a_row_for_a_trace(browser, tmp_path):
+    file = write(tmp_path / "mine.json", EVENTS)
+    row = measured(file, browser)
+    assert row.strip().startswith("14 events: read 0.") and " ms, of a tenth " in row
 
 
 def test_what_is_searched_for_is_counted_and_no_expression_is_no_error(sheet, tmp_path):

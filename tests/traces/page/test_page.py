@@ -9,6 +9,7 @@ from course_utils import traces
 from course_utils.traces.json_events import TraceError
 from course_utils.traces.page.page import TracePage, trace_page
 from course_utils.traces.reading import read_trace
+from tests.support.figures import problems
 from tests.support.offline_pages import unpacked
 from tests.support.traces import launched, note, op, span, write
 from tools.bench.trace_growth import training
@@ -54,6 +55,14 @@ def test_of_a_trace_made_here_a_notebook_keeps_nothing_that_the_next_run_changes
         assert len(json.dumps({**bundle, "image/png": ""})) < 2000 and "text/html" not in bundle
     assert texts[0] == texts[1]
     assert texts[0].startswith("[widget] mine.json: a trace of ≈ in ≈\n")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_a_notebook_keeps_is_as_the_house_wants_a_picture(exact, tmp_path):
+    file = write(tmp_path / "mine.json", EVENTS)
+    data = trace_page(file, exact=exact).stored()
+    cell = {"source": ["trace_page('mine.json')"], "outputs": [{"data": data}]}
+    assert problems(cell) == []
 
 
 def test_of_a_published_trace_it_keeps_every_word(tmp_path):
