@@ -10,7 +10,8 @@ import numpy as np
 
 from course_utils.figures.offline.columns import Columns
 from course_utils.traces import measures
-from course_utils.traces.idle import WAITS, Idle, blocking, idle_times
+from course_utils.traces.idle import WAITS, Idle, idle_times
+from course_utils.traces.page.kinds import KINDS, PARTS, kinds
 from course_utils.traces.page.lanes import Lane, lanes
 from course_utils.traces.report import (
     WORDS,
@@ -25,11 +26,6 @@ from course_utils.traces.trace import LOADER, Kind, Trace
 
 LARGEST = 2**52  # whole numbers up to here, and their differences, are exact in a browser
 MOST_PLACES, MOST_TOPS, MOST_STEPS = 50, 12, 200
-BLOCKING, MESSAGE = len(Kind), len(Kind) + 1
-KINDS = (
-    "other", "operator", "annotation", "call of the GPU's runtime", "kernel", "copy or memset",
-    "call that waits for the GPU", "message between GPUs",
-)  # fmt: skip
 
 
 class Ticks:
@@ -62,8 +58,8 @@ def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
         "end": int(ticks.of(trace.end.max())),
         "about": about(trace),
         "names": [printable(name) for name in trace.names],
-        "kinds": KINDS,
-        "waits": [WORDS[wait] for wait in WAITS],
+        "kinds": [[kind, *told] for kind, told in KINDS.items()],
+        "waits": [[WORDS[wait], PARTS[wait]] for wait in WAITS],
         "lanes": [lane.in_words() for lane in found],
         "events": _events(trace, found, order, place, ticks, columns),
         "devices": [_device(trace, one, place, ticks, columns) for one in seen],
@@ -89,13 +85,10 @@ def _events(
     firsts = np.cumsum([0, *(len(row) for lane in found for row in lane.rows)])[:-1]
     passed = np.diff(start, prepend=0)
     passed[firsts] = start[firsts]
-    kind = trace.kind.astype(np.int64)
-    kind[blocking(trace)] = BLOCKING
-    kind[trace.messages] = MESSAGE
     launch = np.where(trace.launch >= 0, place[trace.launch] + 1, 0)  # 0 too where it isn't shown
     column = {
-        "passed": passed, "took": end - start, "name": trace.name[order], "kind": kind[order],
-        "launch": launch[order], "numbers": trace.numbers[order] + 1,
+        "passed": passed, "took": end - start, "name": trace.name[order],
+        "kind": kinds(trace)[order], "launch": launch[order], "numbers": trace.numbers[order] + 1,
     }  # fmt: skip
     return {name: columns.add(values) for name, values in column.items()}
 
@@ -113,9 +106,8 @@ def _device(
         "number": seen.device,
         "says": ran_in_words(trace, seen.device) if is_gpu else "",
         "look": seen.look,
-        "window": ticks.of(seen.window).tolist(),
         "parts": [
-            [what, WORDS[what], int(ticks.of(took)), took / whole, longest.get(what, [])]
+            [WORDS[what], PARTS[what], int(ticks.of(took)), took / whole, longest[what]]
             for what, took in seen.parts.items()
             if took > 1e-9
         ],

@@ -4,28 +4,16 @@
 const INK = "#222222", LEFT = 158, RIGHT = 10, GAP = 6, BAND = 14, STREAM = 22, QUEUE = 34
 const LEAST_LANE = 16, LEAST_ROW = 5, TALL_ROW = 16, MOST_ARROWS = 40
 const [OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY, BLOCKING, MESSAGE] = Array(8).keys()
-const COLOURS = [  // by kind; an event's name chooses one of three
-    ["#DDD8CC", "#D3CDBE", "#E6E2D8"], ["#A9D3EE", "#93C6E8", "#BFDFF3"],
-    ["#F3DFC6", "#EDD3B2", "#F7E8D5"], ["#009E73", "#009E73", "#009E73"],
-    ["#F0E442", "#E0D336", "#F5EC7A"], ["#CC79A7", "#CC79A7", "#CC79A7"],
-    ["#E69F00", "#E69F00", "#E69F00"], ["#7B5EA7", "#7B5EA7", "#7B5EA7"],
-]
-const IDLE = ["#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2", "#E2E2E2"]
-const PARTS = {
-    computing: "#F0E442", communication: "#7B5EA7", copying: "#CC79A7", data: IDLE[0],
-    synchronising: IDLE[1], launching: IDLE[2], other: IDLE[3], operators: "#93C6E8", python: IDLE[4],
-}
-
 // ---- what is drawn: trace `t` from `low` to `high`; `chosen` event or idle time; names `hits`
 
 let t, low, high, wide, chosen = null, hits = null, marked = null, blocks = [], drag = null
-let blockOf, tall = false
+let blockOf, colours, tall = false
 const folded = new Set()
 const X = moment => LEFT + (moment - low) / (high - low) * wide
 const momentAt = x => low + (x - LEFT) / wide * (high - low)
 
-// Where each lane and each row stands; rows of the host share the room that is left.
-function layOut() {
+// The lanes from the top down, each with its name; before a GPU's streams, what waits for it.
+function listBlocks() {
     blocks = []
     blockOf = new Map()
     const begun = new Set()
@@ -35,39 +23,43 @@ function layOut() {
         begun.add(device)
         if (says && device.queue.times.length) {
             const name = `GPU ${device.number}, launched and waiting: up to ${count(device.queue.most)}`
-            blocks.push({ queue: device.queue, name })
+            blocks.push({ queue: device.queue, name, rows: [] })
         }
         blocks.push({ lane, number, name: lane.name, device, says })
         blockOf.set(lane, blocks.at(-1))
     })
-    const room = $("scroller").clientHeight
-    const set = row => {
-        let y = GAP / 2
-        for (const block of blocks) {
-            block.y = y
-            block.rows = []
-            let at = y
-            if (block.lane) {
-                const shown = folded.has(block.number) ? Math.min(block.lane.bands + 1, 1) : Infinity
-                const alone = Math.floor(LEAST_LANE / Math.min(shown, block.lane.rows.length))
-                for (const one of block.lane.all.slice(0, shown)) {
-                    const own = block.lane.device >= 0 ? STREAM : Math.max(row, alone)
-                    const height = one.isBand ? BAND : own
-                    block.rows.push({ row: one, y: at, height })
-                    at += height
-                }
-            } else at += QUEUE
-            block.height = Math.max(at - y, LEAST_LANE)
-            y += block.height + GAP
-        }
-        return y
+}
+
+// Where each lane and each row stands, with rows of the host of such a height; gives the lowest.
+function place(height) {
+    let y = GAP / 2
+    for (const block of blocks) {
+        const lane = block.lane
+        let at = block.y = y
+        if (lane) {
+            const first = Math.min(lane.bands, lane.all.length - 1)
+            const shown = folded.has(block.number) ? lane.all.slice(first, first + 1) : lane.all
+            const own = lane.device >= 0 ? STREAM : Math.max(height, Math.floor(LEAST_LANE / shown.length))
+            block.rows = shown.map(row => {
+                const one = { row, y: at, height: row.isBand ? BAND : own }
+                at += one.height
+                return one
+            })
+        } else at += QUEUE
+        block.height = Math.max(at - y, LEAST_LANE)
+        y += block.height + GAP
     }
-    const hosts = blocks.filter(block => block.lane?.device < 0)
-    const many = hosts.reduce((sum, { lane }) => sum + lane.rows.length - lane.bands, 0)
-    const spare = room - set(0)
-    const height = Math.floor(spare / Math.max(many, 1))
-    const all = set(tall ? TALL_ROW : Math.max(LEAST_ROW, Math.min(TALL_ROW, height)))
-    $("tall").style.height = `${Math.max(all, room)}px`
+    return y
+}
+
+// Gives rows of the host the room that is left, within bounds.
+function layOut() {
+    listBlocks()
+    const room = $("scroller").clientHeight, spare = room - place(0)
+    const many = words.lanes.filter(lane => lane.device < 0)
+        .reduce((sum, lane) => sum + lane.rows.length - lane.bands, 0)
+    const height = Math.max(LEAST_ROW, Math.min(TALL_ROW, Math.floor(spare / Math.max(many, 1))))
+    $("tall").style.height = `${Math.max(place(tall ? TALL_ROW : height), room)}px`
     $("lanes").style.height = `${room}px`
 }
 
@@ -108,7 +100,7 @@ function drawRow(pen, { row, height }, y) {
         if (longest < 0) return
         const hit = hits?.[t.name[longest]]
         pen.globalAlpha = hits && !hit ? 0.15 : hit ? 1 : Math.min(1, Math.max(filled, 0.3))
-        pen.fillStyle = COLOURS[t.kind[longest]][t.name[longest] % 3]
+        pen.fillStyle = colours[t.kind[longest]][t.name[longest] % 3]
         pen.fillRect(pixel, y, 1, inner)
         longest = most = -1
     }
@@ -133,7 +125,7 @@ function drawRow(pen, { row, height }, y) {
 function drawEvent(pen, i, from, to, y, height) {
     const kind = t.kind[i], width = to - from - (to - from > 3 ? 0.7 : 0)
     pen.globalAlpha = hits && !hits[t.name[i]] ? 0.15 : 1
-    pen.fillStyle = COLOURS[kind][t.name[i] % 3]
+    pen.fillStyle = colours[kind][t.name[i] % 3]
     pen.fillRect(from, y, width, height)
     if (width < 24 || height < 10) return
     pen.fillStyle = kind === MESSAGE ? "#fff" : INK
@@ -157,11 +149,11 @@ function drawGaps(pen, { device, height, says }, y) {
     for (; i < start.length && start[i] < high; i++) {
         const from = Math.max(X(start[i]), LEFT), to = Math.min(X(end[i]), LEFT + wide)
         if (to - from < 0.15) continue
-        pen.fillStyle = IDLE[why[i]]
+        pen.fillStyle = words.waits[why[i]][1]
         pen.fillRect(from, y, to - from, height)
         if (!says || to - from < 50) continue
         pen.fillStyle = "#444"
-        const text = `${words.waits[why[i]]}, ${timeText(end[i] - start[i])}`
+        const text = `${words.waits[why[i]][0]}, ${timeText(end[i] - start[i])}`
         write(pen, text, from + 4, y + height - STREAM / 2, to - from - 6)
     }
 }

@@ -191,7 +191,7 @@ function tipFor(event) {
     if (i >= 0) return tip(event, [words.names[t.name[i]].slice(0, 200), timeText(t.end[i] - t.start[i])])
     if (gap >= 0) {
         const { start, end, why } = of.gaps
-        return tip(event, [`GPU ${of.number}: ${words.waits[why[gap]]}`, timeText(end[gap] - start[gap])])
+        return tip(event, [`GPU ${of.number}: ${words.waits[why[gap]][0]}`, timeText(end[gap] - start[gap])])
     }
     if (!queue) return tip(event, null)
     const at = above(queue.times, 0, queue.times.length, moment) - 1
@@ -291,6 +291,7 @@ function listen() {
 async function begin() {
     await unpack()
     t = opened()
+    colours = words.kinds.reduce((all, [kind, , shades]) => ({ ...all, [kind]: shades }), {})
     document.querySelector("main").hidden = false
     for (const { number } of t.devices) put($("device"), "option", `GPU ${number}`)
     $("device").hidden = t.devices.length < 2

@@ -2,12 +2,6 @@
 
 const SYNCHRONISING = 1  // the place of this cause among those of idle times
 const JITTER = 5000  // nanoseconds between the clocks of host and GPU, as idle.py believes them
-const LEGEND = [
-    [ANNOTATION, "annotation"], [OPERATOR, "operator"], [RUNTIME, "launch or other call to the GPU"],
-    [BLOCKING, "call that waits for the GPU"], [KERNEL, "kernel"], [MESSAGE, "message (NCCL)"],
-    [COPY, "copy"], [OTHER, "other: Python, what the profiler adds"],
-]
-
 function fact(name, text) {
     const line = put($("facts"), "p")
     put(line, "b", `${name}: `)
@@ -37,7 +31,7 @@ function tellNothing() {
 function tellEvent(i, flows) {
     const row = rowOf(i), took = t.end[i] - t.start[i]
     begun(words.names[t.name[i]])
-    fact("what", words.kinds[t.kind[i]])
+    fact("what", words.kinds.find(([kind]) => kind === t.kind[i])[1])
     fact("took", timeText(took))
     fact("on", row.lane.name)
     fact("begins", momentText(t.start[i]))
@@ -76,7 +70,7 @@ function tellLaunched(places, from) {
 
 function tellGap(of, place, next) {
     const { start, end, why } = of.gaps, took = end[place] - start[place]
-    begun(of.number < 0 ? "The host ran no operator: Python, or what wasn't traced" : `GPU ${of.number}: ${words.waits[why[place]]}`)
+    begun(of.number < 0 ? "The host ran no operator: Python, or what wasn't traced" : `GPU ${of.number}: ${words.waits[why[place]][0]}`)
     fact("took", timeText(took))
     fact("begins", momentText(start[place]))
     const waited = why[place] === SYNCHRONISING ? waitingAt(start[place]) : -1
@@ -186,8 +180,8 @@ function showDevice(place) {
     $("where-title").textContent = gpu ? `Where the time of GPU ${device.number} went` : "Where the host's time went"
     $("look").textContent = `Look first at ${device.look}.`
     for (const list of ["parts", "tops", "steps"]) $(list).replaceChildren()
-    for (const [what, said, took, share, places] of device.parts) {
-        entry($("parts"), PARTS[what], said, timeText(took * t.unit), share, () => visit(what, places))
+    for (const [what, colour, took, share, places] of device.parts) {
+        entry($("parts"), colour, what, timeText(took * t.unit), share, () => visit(what, places))
     }
     $("tops-title").textContent = gpu ? "Kernels by their time" : "Operators by their own time"
     for (const [name, times, took] of device.tops) {
@@ -238,10 +232,10 @@ function showHeads() {
 
 function showLegend() {
     const there = new Set(t.kind)
-    for (const [kind, name] of LEGEND) {
+    for (const [kind, name, [colour]] of words.kinds) {
         if (!there.has(kind)) continue
         const one = put($("legend"), "span")
-        put(one, "span", "", { className: "mark" }).style.background = COLOURS[kind][0]
+        put(one, "span", "", { className: "mark" }).style.background = colour
         one.append(name)
     }
 }

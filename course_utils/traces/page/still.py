@@ -8,7 +8,8 @@ import numpy as np
 from course_utils.figures import style
 from course_utils.figures.drawn.figure import mark_local
 from course_utils.traces import intervals
-from course_utils.traces.idle import WAITS, blocking, idle_times
+from course_utils.traces.idle import WAITS, idle_times
+from course_utils.traces.page.kinds import IDLE, KINDS, kinds
 from course_utils.traces.page.lanes import Lane, lanes
 from course_utils.traces.report import WORDS
 from course_utils.traces.trace import Kind, Trace
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 PIXELS = 640  # across all the time; what is narrower is drawn together
 ROW, ROOM = 0.1, 0.14  # inches: a row's height, and what is between lanes
 MOST_ROWS = 60
-NOTE, OPERATOR, CALL, WAITING, KERNEL, COPY, MESSAGE, OTHER = range(8)
-KINDS = {
-    "annotations": "#EDD3B2", "operators": "#93C6E8", "calls to the GPU": "#009E73",
-    "waits for the GPU": "#E69F00", "kernels": "#E0D336", "copies": "#CC79A7",
-    "messages": "#7B5EA7", "others": "#D3CDBE",
-}  # fmt: skip
-LABELS = tuple(KINDS)
-IDLE = dict(zip(WAITS, ("#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2"), strict=True))
 Box = tuple[float, float, float, float]  # begin and end in seconds, place and height in inches
 
 
@@ -36,16 +29,18 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
 
     `exact` says that the trace was published; else what it shows differs from run to run.
     """
-    shown = _shown(lanes(trace))
+    found = lanes(trace)
+    shown = _shown(found)
     tops = np.cumsum([0.0, *(ROOM + ROW * len(lane.rows) for lane in shown)])
-    title = f"{name}: what each thread and stream did"
+    which = "all" if len(shown) == len(found) else f"the first {len(shown)} of {len(found)}"
+    title = f"{name}: what {which} threads and streams did"
     figure, axes = style.one_panel(title, float(tops[-1]) + 1.5)
     scale, unit = style.axis_unit(_length(trace), "seconds")
     boxes = _boxes(trace, shown, tops[:-1].tolist())
     for why, colour in IDLE.items():
         _draw(axes, boxes[WORDS[why]], colour, WORDS[why], scale)
-    for kind, colour in KINDS.items():
-        _draw(axes, boxes[kind], colour, kind, scale)
+    for word, shades in KINDS.values():
+        _draw(axes, boxes[word], shades[1], word, scale)
     axes.set(xlim=(0, _length(trace) / scale), ylim=(tops[-1], -ROOM), xlabel=unit)
     middles = [top + ROW * len(lane.rows) / 2 for top, lane in zip(tops, shown, strict=False)]
     axes.set_yticks(middles, [lane.name for lane in shown], fontsize=9)
@@ -64,14 +59,14 @@ def _length(trace: Trace) -> float:
 
 def _boxes(trace: Trace, shown: list[Lane], tops: list[float]) -> dict[str, list[Box]]:
     """What is drawn, by its name in the legend."""
-    kinds = _kinds(trace)
-    found: dict[str, list[Box]] = {name: [] for name in [*WORDS.values(), *LABELS]}
+    of, words = kinds(trace), [word for word, _ in KINDS.values()]
+    found: dict[str, list[Box]] = {name: [] for name in [*WORDS.values(), *words]}
     for lane, top in zip(shown, tops, strict=True):
         for why, begin, end in _idle(trace, lane):
             found[why].append((begin, end, top, ROW * len(lane.rows)))
         for depth, row in enumerate(lane.rows):
-            for kind, begin, end in _merged(trace, kinds, row, depth < lane.bands):
-                found[LABELS[kind]].append((begin, end, top + ROW * depth, 0.9 * ROW))
+            for kind, begin, end in _merged(trace, of, row, depth < lane.bands):
+                found[KINDS[kind][0]].append((begin, end, top + ROW * depth, 0.9 * ROW))
     return found
 
 
@@ -87,25 +82,13 @@ def _shown(found: list[Lane]) -> list[Lane]:
     return kept
 
 
-def _kinds(trace: Trace) -> np.ndarray:
-    """For each event, which of KINDS."""
-    of = {
-        Kind.OTHER: OTHER, Kind.OPERATOR: OPERATOR, Kind.ANNOTATION: NOTE, Kind.RUNTIME: CALL,
-        Kind.KERNEL: KERNEL, Kind.COPY: COPY,
-    }  # fmt: skip
-    found = np.array([of[kind] for kind in Kind])[trace.kind]
-    found[blocking(trace)] = WAITING
-    found[trace.messages] = MESSAGE
-    return found
-
-
 def _merged(
-    trace: Trace, kinds: np.ndarray, row: np.ndarray, is_note: bool
+    trace: Trace, of: np.ndarray, row: np.ndarray, is_note: bool
 ) -> Iterator[tuple[int, float, float]]:
     """Kind, begin and end of what a row shows: its notes one by one, of others for each pixel the
     kind that filled most of it.
     """
-    start, end, kind = trace.start[row], trace.end[row], kinds[row]
+    start, end, kind = trace.start[row], trace.end[row], of[row]
     if is_note and len(row) < PIXELS:
         yield from zip(kind.tolist(), start.tolist(), end.tolist(), strict=True)
         return
@@ -125,7 +108,7 @@ def _merged(
 
 def _idle(trace: Trace, lane: Lane) -> Iterator[tuple[str, float, float]]:
     """When a stream's GPU was idle, and why, but for times that no pixel shows."""
-    if lane.device < 0:
+    if lane.device not in trace.devices:
         return
     found = idle_times(trace, lane.device, trace.window(lane.device))
     seen = found.seconds > _length(trace) / PIXELS
@@ -142,7 +125,7 @@ def _draw(axes: "Axes", boxes: list[Box], colour: str, label: str, scale: float)
         [(a / scale, y), (b / scale, y), (b / scale, y + h), (a / scale, y + h)]
         for a, b, y, h in boxes
     ]
-    edge = 0.6 if label == LABELS[NOTE] else 0.0
+    edge = 0.6 if label == KINDS[Kind.ANNOTATION][0] else 0.0
     axes.add_collection(
         PolyCollection(corners, facecolor=colour, edgecolor="white", linewidth=edge, label=label)
     )

@@ -307,6 +307,7 @@ def test_idle_times_and_what_waits_are_told_as_the_library_knows_them(sheet, tmp
         [op("aten::mm", 7, 0)],
         launched(1, 30, 10, 5),
         [span("kernel", "alone", 0, 5, 7, 0, device=0)],
+        [op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, cat="gpu_memcpy")],
         [op(EVIL, 0, 5), note(EVIL, 0, 9), *launched(1, 0, 5, 5, EVIL)],
         [*launched(1, 0, 5, 5), *launched(2, 6, 9, 5, device=1)],
         [op("first", 0, 10), op("last", 3e16, 1e12)],
@@ -314,7 +315,8 @@ def test_idle_times_and_what_waits_are_told_as_the_library_knows_them(sheet, tmp
         [op("aten::mm", 0, 10, tid=thread) for thread in range(300)],
     ],
     ids=[
-        "one event", "an instant", "a kernel before its launch", "no launch", "hostile names",
+        "one event", "an instant", "a kernel before its launch", "no launch",
+        "copies alone", "hostile names",
         "two GPUs", "a thousand years", "deep", "many threads",
     ],
 )  # fmt: skip

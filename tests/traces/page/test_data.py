@@ -6,7 +6,9 @@ import pytest
 from course_utils.traces import measures
 from course_utils.traces.idle import WAITS, breakdown, idle_times
 from course_utils.traces.json_events import TraceError
-from course_utils.traces.page.data import BLOCKING, KINDS, MESSAGE, content
+from course_utils.traces.page.data import content
+from course_utils.traces.page.kinds import BLOCKING, KINDS, MESSAGE
+from course_utils.traces.report import WORDS
 from course_utils.traces.trace import Kind
 from tests.support.offline_pages import column
 from tests.support.traces import call, launched, note, op, read, real, span
@@ -57,7 +59,9 @@ def agrees(trace):
         named = [found["name"][i - 1] for i in gaps["endedBy"] if i]
         assert named == trace.name[idle.ended_by[idle.ended_by >= 0]].tolist()
         parts = breakdown(trace, gpu, trace.window(gpu))
-        for what, _, took, share, places in device["parts"]:
+        by_words = {words: what for what, words in WORDS.items()}
+        for said, _, took, share, places in device["parts"]:
+            what = by_words[said]
             assert took == round(parts[what] * 1e9)
             assert share == pytest.approx(parts[what] / sum(parts.values()))
             if what in WAITS:
@@ -87,7 +91,7 @@ def test_kinds_tell_messages_and_calls_that_wait_from_others(tmp_path):
         "aten::mm": Kind.OPERATOR, "x": Kind.ANNOTATION, "cudaStreamSynchronize": BLOCKING,
         "cudaLaunchKernel": Kind.RUNTIME, "gemm": Kind.KERNEL, "ncclDevKernel_AllReduce": MESSAGE,
     }  # fmt: skip
-    assert KINDS[MESSAGE] == "message between GPUs" and KINDS[Kind.COPY] == "copy or memset"
+    assert [told[:2] for told in words["kinds"]] == [[n, word] for n, (word, _) in KINDS.items()]
 
 
 def test_without_a_gpu_the_parts_are_the_hosts_and_lead_to_their_longest(tmp_path):
@@ -95,9 +99,10 @@ def test_without_a_gpu_the_parts_are_the_hosts_and_lead_to_their_longest(tmp_pat
     words, found, columns = columns_of(trace)
     (device,) = words["devices"]
     assert device["number"] == -1 and device["says"] == ""
-    parts = {what: (took, places) for what, _, took, _, places in device["parts"]}
-    assert parts["operators"][0] == 55_000 and parts["python"][0] == 45_000
-    (_, longest), (_, first) = parts["operators"][1][0], parts["python"][1][0]
+    parts = {said: (took, places) for said, _, took, _, places in device["parts"]}
+    (ran, longest), (not_ran, gaps_) = parts[WORDS["operators"]], parts[WORDS["python"]]
+    assert (ran, not_ran) == (55_000, 45_000)
+    (_, longest), (_, first) = longest[0], gaps_[0]
     assert words["names"][found["name"][longest]] == "aten::relu"
     gaps = {name: column(place, columns) for name, place in device["gaps"].items()}
     assert (gaps["begin"][first], gaps["took"][first]) == (20_000, 40_000)

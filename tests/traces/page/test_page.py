@@ -71,16 +71,28 @@ def test_of_a_published_trace_it_keeps_every_word(tmp_path):
     stored = page.stored()
     assert stored == again.stored()
     assert "Look first at " in stored["text/plain"] and "≈" not in stored["text/plain"]
-    assert "kernels: x " in stored["text/plain"] and "messages: x " in stored["text/plain"]
+    assert (
+        "kernel: x " in stored["text/plain"] and "message between GPUs: x " in stored["text/plain"]
+    )
 
 
 @pytest.mark.parametrize(
     "events",
-    [[op("aten::mm", 0, 0)], [op("aten::mm", 5, 1)], launched(1, 30, 10, 5)],
-    ids=["an instant", "one event", "a kernel before its launch"],
-)
+    [
+        [op("aten::mm", 0, 0)], [op("aten::mm", 5, 1)], launched(1, 30, 10, 5),
+        [op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, cat="gpu_memcpy")],
+        [op("aten::mm", 0, 10, tid=thread) for thread in range(300)],
+        [op(f"$deep$_{place}", place, 1000 - 2 * place) for place in range(300)],
+        launched(1, 0, 5, 5, stream="$x^2$\u202e"),
+    ],
+    ids=[
+        "an instant", "one event", "a kernel before its launch", "copies alone", "many threads",
+        "deep", "a stream of a strange name",
+    ],
+)  # fmt: skip
 def test_small_and_odd_traces_have_a_page_and_a_picture(events, tmp_path):
-    assert trace_page(write(tmp_path / "mine.json", events)).stored()["image/png"]
+    for exact in (False, True):
+        assert trace_page(write(tmp_path / "$a$.json", events), exact=exact).stored()["image/png"]
 
 
 def test_what_is_no_trace_is_one_sentence_with_the_files_name(tmp_path):
