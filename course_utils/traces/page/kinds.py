@@ -12,12 +12,12 @@ BLOCKING, MESSAGE = (
 KINDS = {  # in the order of a legend: the word, and three shades of which a name chooses one
     int(Kind.ANNOTATION): ("annotation", ("#F3DFC6", "#EDD3B2", "#F7E8D5")),
     int(Kind.OPERATOR): ("operator", ("#A9D3EE", "#93C6E8", "#BFDFF3")),
-    int(Kind.RUNTIME): ("launch or other call to the GPU", ("#009E73",) * 3),
+    int(Kind.RUNTIME): ("call to the GPU", ("#009E73",) * 3),
     BLOCKING: ("call that waits for the GPU", ("#E69F00",) * 3),
     int(Kind.KERNEL): ("kernel", ("#F0E442", "#E0D336", "#F5EC7A")),
     MESSAGE: ("message between GPUs", ("#7B5EA7",) * 3),
     int(Kind.COPY): ("copy or memset", ("#CC79A7",) * 3),
-    int(Kind.OTHER): ("other: Python, what the profiler adds", ("#DDD8CC", "#D3CDBE", "#E6E2D8")),
+    int(Kind.OTHER): ("Python or other", ("#DDD8CC", "#D3CDBE", "#E6E2D8")),
 }
 IDLE = dict(zip(WAITS, ("#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2"), strict=True))
 PARTS = IDLE | {

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 PIXELS = 640  # across all the time; what is narrower is drawn together
 ROW, ROOM = 0.1, 0.14  # inches: a row's height, and what is between lanes
 MOST_ROWS = 60
-Box = tuple[float, float, float, float]  # begin and end in seconds, place and height in inches
+SHADES = 4  # by how much of a pixel is filled
+COLOURS = {WORDS[why]: colour for why, colour in IDLE.items()} | {
+    word: shades[1] for word, shades in KINDS.values()
+}
+Part = tuple[int, float, float, float]  # what it is, begin and end in seconds, how much is filled
+Box = tuple[float, float, float, float, float]  # the same without what, top and height in inches
 
 
 @style.styled
@@ -29,6 +34,8 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
 
     `exact` says that the trace was published; else what it shows differs from run to run.
     """
+    from matplotlib.patches import Patch
+
     found = lanes(trace)
     shown = _shown(found)
     tops = np.cumsum([0.0, *(ROOM + ROW * len(lane.rows) for lane in shown)])
@@ -37,19 +44,21 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
     figure, axes = style.one_panel(title, float(tops[-1]) + 1.5)
     scale, unit = style.axis_unit(_length(trace), "seconds")
     boxes = _boxes(trace, shown, tops[:-1].tolist())
-    for why, colour in IDLE.items():
-        _draw(axes, boxes[WORDS[why]], colour, WORDS[why], scale)
-    for word, shades in KINDS.values():
-        _draw(axes, boxes[word], shades[1], word, scale)
+    colours = {word: colour for word, colour in COLOURS.items() if boxes[word]}
+    for word, colour in colours.items():
+        _draw(axes, boxes[word], colour, word, scale)
     axes.set(xlim=(0, _length(trace) / scale), ylim=(tops[-1], -ROOM), xlabel=unit)
     middles = [top + ROW * len(lane.rows) / 2 for top, lane in zip(tops, shown, strict=False)]
     axes.set_yticks(middles, [lane.name for lane in shown], fontsize=9)
     axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, handlelength=1, fontsize=9)
+    figure.legend(
+        handles=[Patch(color=colour, label=word) for word, colour in colours.items()],
+        loc="outside lower center", ncols=4, frameon=False, handlelength=1, fontsize=9,
+    )  # fmt: skip
     if not exact:
         axes.set_title("threads and streams", loc="left", fontsize=10)
         mark_local(axes)
-    return style.render(figure, alt, live=not exact)
+    return style.render(figure, alt, colours=200, live=not exact)
 
 
 def _length(trace: Trace) -> float:
@@ -59,14 +68,15 @@ def _length(trace: Trace) -> float:
 
 def _boxes(trace: Trace, shown: list[Lane], tops: list[float]) -> dict[str, list[Box]]:
     """What is drawn, by its name in the legend."""
-    of, words = kinds(trace), [word for word, _ in KINDS.values()]
-    found: dict[str, list[Box]] = {name: [] for name in [*WORDS.values(), *words]}
+    of, found = kinds(trace), {word: list[Box]() for word in COLOURS}
     for lane, top in zip(shown, tops, strict=True):
-        for why, begin, end in _idle(trace, lane):
-            found[why].append((begin, end, top, ROW * len(lane.rows)))
+        for why, begin, end, share in _idle(trace, lane):
+            box = begin, end, share, top, ROW * len(lane.rows)
+            found[WORDS[WAITS[why]]].append(box)
         for depth, row in enumerate(lane.rows):
-            for kind, begin, end in _merged(trace, of, row, depth < lane.bands):
-                found[KINDS[kind][0]].append((begin, end, top + ROW * depth, 0.9 * ROW))
+            for kind, begin, end, share in _merged(trace, of, row, depth < lane.bands):
+                box = begin, end, share, top + ROW * depth, 0.9 * ROW
+                found[KINDS[kind][0]].append(box)
     return found
 
 
@@ -82,50 +92,52 @@ def _shown(found: list[Lane]) -> list[Lane]:
     return kept
 
 
-def _merged(
-    trace: Trace, of: np.ndarray, row: np.ndarray, is_note: bool
-) -> Iterator[tuple[int, float, float]]:
-    """Kind, begin and end of what a row shows: its notes one by one, of others for each pixel the
-    kind that filled most of it.
-    """
+def _merged(trace: Trace, of: np.ndarray, row: np.ndarray, is_note: bool) -> Iterator[Part]:
+    """What a row shows of each kind: its notes one by one, of others what fills each pixel."""
     start, end, kind = trace.start[row], trace.end[row], of[row]
     if is_note and len(row) < PIXELS:
-        yield from zip(kind.tolist(), start.tolist(), end.tolist(), strict=True)
+        for one, begun, ended in zip(kind.tolist(), start.tolist(), end.tolist(), strict=True):
+            yield one, begun, ended, 1.0
         return
-    edges = np.linspace(0, _length(trace), PIXELS + 1)
-    pixels = np.column_stack([edges[:-1], edges[1:]])
-    filled = np.zeros((len(KINDS), PIXELS))
-    for one in np.unique(kind):
-        seen = np.maximum(end, start + 0.01 * edges[1])[kind == one]  # an instant is seen too
-        filled[one] = intervals.covered(intervals.union(start[kind == one], seen), pixels)
-    most = np.where(filled.any(axis=0), filled.argmax(axis=0), -1)
-    firsts = np.flatnonzero(np.append(True, most[1:] != most[:-1]))
-    lasts = np.append(firsts[1:], PIXELS)
-    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        if most[first] >= 0:
-            yield int(most[first]), float(edges[first]), float(edges[last])
+    for one in np.unique(kind).tolist():
+        of_kind = kind == one
+        seen = np.maximum(end, start + 0.01 * _length(trace) / PIXELS)  # an instant is seen too
+        yield from _pixels(trace, one, intervals.union(start[of_kind], seen[of_kind]))
 
 
-def _idle(trace: Trace, lane: Lane) -> Iterator[tuple[str, float, float]]:
-    """When a stream's GPU was idle, and why, but for times that no pixel shows."""
+def _idle(trace: Trace, lane: Lane) -> Iterator[Part]:
+    """When a stream's GPU was idle, by the place of its cause in WAITS."""
     if lane.device not in trace.devices:
         return
     found = idle_times(trace, lane.device, trace.window(lane.device))
-    seen = found.seconds > _length(trace) / PIXELS
-    for (begin, end), why in zip(found.spans[seen].tolist(), found.why[seen].tolist(), strict=True):
-        yield WORDS[WAITS[why]], begin, end
+    for why in range(len(WAITS)):
+        yield from _pixels(trace, why, found.spans[found.why == why])
+
+
+def _pixels(trace: Trace, what: int, spans: np.ndarray) -> Iterator[Part]:
+    """The pixels that such times fill, those side by side that are filled alike as one."""
+    edges = np.linspace(0, _length(trace), PIXELS + 1)
+    filled = intervals.covered(spans, np.column_stack([edges[:-1], edges[1:]]))
+    shades = np.ceil(SHADES * filled / edges[1] - 1e-6)
+    firsts = np.flatnonzero(np.append(True, shades[1:] != shades[:-1]))
+    lasts = np.append(firsts[1:], PIXELS)
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        if shades[first] > 0:
+            yield what, float(edges[first]), float(edges[last]), float(shades[first] / SHADES)
 
 
 def _draw(axes: "Axes", boxes: list[Box], colour: str, label: str, scale: float) -> None:
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba
 
-    if not boxes:
-        return
     corners = [
         [(a / scale, y), (b / scale, y), (b / scale, y + h), (a / scale, y + h)]
-        for a, b, y, h in boxes
+        for a, b, _, y, h in boxes
     ]
-    edge = 0.6 if label == KINDS[Kind.ANNOTATION][0] else 0.0
     axes.add_collection(
-        PolyCollection(corners, facecolor=colour, edgecolor="white", linewidth=edge, label=label)
-    )
+        PolyCollection(
+            corners, facecolor=[to_rgba(colour, share) for _, _, share, _, _ in boxes],
+            edgecolor="white", linewidth=0.6 if label == KINDS[Kind.ANNOTATION][0] else 0.0,
+            label=label,
+        )
+    )  # fmt: skip
