@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from course_utils.core import files
 from course_utils.traces import intervals
 from course_utils.traces.idle import idle_times
+from course_utils.traces.page.kinds import BLOCKING, IDLE, KINDS, MESSAGE
 from course_utils.traces.page.page import trace_page
 from course_utils.traces.trace import Kind
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
@@ -120,6 +121,35 @@ def test_the_pointer_zooms_moves_and_selects(sheet, tmp_path):
     lanes.hover(position=place(sheet, "aten::relu"))
     assert sheet.locator("#tip").inner_text() == "aten::relu\n20 µs"
     assert sheet.wrong == []
+
+
+def colour(sheet: Any, x: float, y: float) -> str:
+    """What is drawn at a place of the lanes."""
+    read_pixel = "([x, y]) => $('lanes').getContext('2d').getImageData(x, y, 1, 1).data"
+    red, green, blue, _ = sheet.evaluate(f"at => Array.from(({read_pixel})(at))", [x, y])
+    return f"#{red:02X}{green:02X}{blue:02X}"
+
+
+def test_bars_and_idle_times_have_the_colours_of_what_they_are(sheet, tmp_path):
+    trace = read(tmp_path, EVENTS)
+    shown(sheet, trace, tmp_path)
+    for name, kind in (
+        ("aten::linear", Kind.OPERATOR), ("ProfilerStep#3", Kind.ANNOTATION), ("relu", Kind.KERNEL),
+        ("cudaStreamSynchronize", BLOCKING), ("ncclDevKernel_AllReduce", MESSAGE),
+    ):  # fmt: skip
+        box = sheet.evaluate("name => boxOf(found(matching(name)).at(-1), 0)", f"/^{name}$/")
+        assert colour(sheet, box["x"] + 2, box["y"] + 2) in KINDS[kind][1]
+        sheet.locator("#text").fill("no such name")
+        sheet.wait_for_timeout(50)
+        assert colour(sheet, box["x"] + 2, box["y"] + 2) not in KINDS[kind][1]
+        sheet.locator("#text").fill("")
+        sheet.wait_for_timeout(50)
+    middle = sheet.evaluate("X(90e3)")
+    for stream in ("GPU 0, stream 7", "GPU 0, stream 20"):
+        top = sheet.evaluate("name => blocks.find(one => one.name === name).y", stream)
+        assert colour(sheet, middle, top + 2) == IDLE["synchronising"]
+    sheet.locator("#lanes").click(position={"x": middle, "y": top + 8})
+    assert said(sheet)["title"] == "GPU 0: idle after a synchronising call"
 
 
 def drag(sheet: Any, where: Any, start: int, end: int, at: int = 60) -> None:
@@ -358,6 +388,14 @@ def test_a_hundred_thousand_events_open_and_move(sheet, tmp_path):
         return performance.now() - begun
     })""")
     assert min(frames) < 500 and sheet.wrong == []
+    lanes = """name => {
+        const { y, height } = blocks.find(block => block.name === name).rows[0], seen = new Set()
+        const line = $("lanes").getContext("2d").getImageData(LEFT, y + height / 2, wide, 1).data
+        for (let x = 0; x < wide; x++) if (line[4 * x + 2] < 200) seen.add(x)
+        return seen.size / wide
+    }"""
+    sheet.evaluate("zoomTo(0, t.length); draw()")
+    assert sheet.evaluate(lanes, "GPU 0, stream 7") > 0.9, "events below a pixel are drawn too"
 
 
 @pytest.mark.parametrize("file", sorted(REAL.glob("*.gz")) or [None], ids=lambda f: f and f.name)
