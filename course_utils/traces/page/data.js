@@ -95,7 +95,6 @@ function launchedIn(i) {
     for (const row of rowOf(i).lane.all) {
         let [first, last] = between(row, t.start[i], t.end[i])
         while (first < last && t.start[first] < t.start[i]) first++
-        while (first < last && t.end[last - 1] > t.end[i]) last--
         for (const one of launchedBy(first, last)) found.push(one)
     }
     for (const one of launchedBy(i, i + 1)) if (!found.includes(one)) found.push(one)

@@ -196,6 +196,10 @@ def test_the_keyboard_alone_does_all(sheet, tmp_path):
     assert said(sheet)["title"] == "aten::relu"
     sheet.keyboard.press("ArrowLeft")
     assert said(sheet)["title"] == "aten::item"
+    for _ in range(2):
+        sheet.keyboard.press("ArrowLeft")
+        assert said(sheet)["title"] == "aten::linear"
+    sheet.keyboard.press("ArrowRight")
     sheet.keyboard.press("f")
     low, high = view(sheet)
     assert low < 49_000 < 67_000 < high < low + 40_000
@@ -277,7 +281,7 @@ def test_the_bench_has_a_row_for_a_trace(browser, tmp_path):
 def test_what_is_searched_for_is_counted_and_no_expression_is_no_error(sheet, tmp_path):
     shown(sheet, read(tmp_path, EVENTS), tmp_path)
     for text, many in (
-        ("cuda", "5 found, 24 µs in all"), ("CUDA", "5 found, 24 µs in all"),
+        ("cuda", "5 found, 24 µs in all"), ("PROFILERstep", "1 found, 200 µs in all"),
         ("/^aten::(linear|item)$/", "2 found, 58 µs in all"), ("/CUDA/i", "5 found, 24 µs in all"),
         ("void gemm<float>(", "1 found, 30 µs in all"), ("nothing", "0 found"),
         ("/(/", "that is no expression"), ("", ""),
@@ -369,6 +373,16 @@ def test_a_kernel_that_begins_before_its_launch_says_that_clocks_differ(sheet, t
     shown(sheet, read(tmp_path, launched(1, 30, 10, 5)), tmp_path)
     sheet.evaluate("choose(found(matching('gemm'))[0])")
     assert said(sheet)["delay"] == "it begins 20 µs before its launch: the clocks differ by that"
+
+
+def test_times_that_are_too_long_for_nanoseconds_are_told_as_they_are(sheet, tmp_path):
+    shown(sheet, read(tmp_path, [op("first", 0, 10), op("last", 3e16, 1e12)]), tmp_path)
+    sheet.evaluate("choose(found(matching('last'))[0])")
+    facts = said(sheet)
+    assert facts["took"] == "1,000,000 s" and facts["begins"] == "30,000,000,000,000 ms"
+    sheet.keyboard.press("f")
+    low, high = view(sheet)
+    assert 2.999e19 < low < 3e19 < high < 3.01e19
 
 
 def test_a_hundred_thousand_events_open_and_move(sheet, tmp_path):
