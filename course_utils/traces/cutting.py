@@ -26,11 +26,11 @@ def cut(trace: Trace, steps: Collection[str]) -> Trace:
     launching = np.zeros(len(called), bool)
     launching[trace.launch[launched]] = True
     idle_calls = (trace.kind == Kind.RUNTIME) & ~launching & ~trace.named(BLOCKING)
-    return _only(trace, launched | (called & ~idle_calls & (trace.kind != Kind.OTHER)))
+    return only(trace, launched | (called & ~idle_calls & (trace.kind != Kind.OTHER)))
 
 
-def _only(trace: Trace, which: np.ndarray) -> Trace:
-    """The trace of these events alone; every launch of theirs must be among them."""
+def only(trace: Trace, which: np.ndarray) -> Trace:
+    """The trace of these events alone; the calls that launched them must be among them."""
     place = np.append(np.cumsum(which) - 1, -1)
     return replace(
         trace,

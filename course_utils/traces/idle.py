@@ -52,15 +52,27 @@ def longest_idle(trace: Trace, device: int, window: tuple[float, float]) -> floa
     return float((idle[:, 1] - idle[:, 0]).max(initial=0.0))
 
 
-def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
-    """For each idle time, which of WAITS."""
-    host = trace.device < 0
-    loading = trace.moments(host & trace.named(LOADER))
+def loads(trace: Trace) -> np.ndarray:
+    """When the host was in a DataLoader's `next`."""
+    return trace.moments((trace.device < 0) & trace.named(LOADER))
+
+
+def waits(trace: Trace) -> np.ndarray:
+    """When the host was in a call that returns when the device is done.
+
+    Those of BLOCKING, and those that copy to or from pageable memory.
+    """
     blocking = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
     pageable = (trace.kind == Kind.COPY) & trace.named(PAGEABLE) & (trace.launch >= 0)
     blocking[trace.launch[pageable]] = True
-    blocked = intervals.union(trace.start[blocking], trace.end[blocking] + JITTER)
-    by_data = intervals.covered(loading, idle) >= (idle[:, 1] - idle[:, 0]) / 2
+    return trace.moments(blocking)
+
+
+def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
+    """For each idle time, which of WAITS."""
+    waited = waits(trace)
+    blocked = intervals.union(waited[:, 0], waited[:, 1] + JITTER)
+    by_data = intervals.covered(loads(trace), idle) >= (idle[:, 1] - idle[:, 0]) / 2
     by_waiting = intervals.inside(blocked, idle[:, 0])
     reasons = np.select([by_data, by_waiting], [0, 1], 2)
     return np.where(_launched_at(trace, device, idle[:, 1]) > idle[:, 0], reasons, 3)

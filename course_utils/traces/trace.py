@@ -11,12 +11,12 @@ import numpy as np
 
 from course_utils.traces import intervals
 
-MESSAGE = re.compile(r"nccl|rccl", re.IGNORECASE)
+MESSAGE = re.compile(r"nccl|rccl|gloo", re.IGNORECASE)
 STEP = re.compile(r"ProfilerStep\s?#\d+")
 LOADER = re.compile(r"enumerate\(DataLoader\)#")
 PAGEABLE = re.compile(r"Memcpy.*Pageable")
 BLOCKING = re.compile(  # the calls that return when the device has done what came before
-    r"(cuda|hip)(DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|MemcpyWithStream|Free)"
+    r"(cuda|hip|queue)(DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|MemcpyWithStream|Free)"
     r"(_v\d+)?$|cu(CtxSynchronize|StreamSynchronize|EventSynchronize)$"
 )
 
@@ -71,7 +71,7 @@ class Trace:
 
     @cached_property
     def messages(self) -> np.ndarray:
-        """Whether each event is a kernel of NCCL or RCCL: a collective or a message on a GPU."""
+        """Whether each event is a kernel of NCCL, RCCL or gloo: a collective or a message."""
         found = np.array([bool(MESSAGE.search(name)) for name in self.names], bool)[self.name]
         return found & (self.kind == Kind.KERNEL)
 
