@@ -1,7 +1,7 @@
 """Messages between two processes, over gloo: a queue of the device sends, the other one answers.
 
-`python -m tools.diagnosed_runs.messages FILE LENGTH…` is the other: it adds what it is sent, one
-message after the other, of these lengths, again and again until it is ended.
+`python -m tools.diagnosed_runs.messages FILE LENGTH…` is the other: it adds zeros to what it is
+sent, one message after the other, of these lengths, again and again until it is ended.
 """
 
 import subprocess
@@ -76,7 +76,7 @@ def answer(file: str, lengths: Sequence[int]) -> None:
     kept = [torch.zeros(length) for length in lengths]
     while True:
         for values in kept:
-            dist.all_reduce(values)
+            dist.all_reduce(values.zero_())
 
 
 if __name__ == "__main__":

@@ -197,11 +197,11 @@ def many_layers(device: Device, _: Any) -> Step:
 
 
 def large_batches(device: Device, _: Any) -> Step:
-    return train(device, gpt(128), lines(256), answer_loss)
+    return train(device, gpt(128), lines(512), answer_loss)
 
 
 def images(device: Device, _: Any) -> Step:
-    batches = loaded(TensorDataset(torch.randn(100, 3, 64, 64)), 4)
+    batches = loaded(TensorDataset(torch.randn(200, 3, 64, 64)), 16)
     return train(device, ResNet18(10), batches, classes, after=Tensor.item)
 
 
@@ -233,8 +233,8 @@ def many_messages(device: Device, messages: Messages) -> Step:
 
 def hidden_messages(device: Device, messages: Messages) -> Step:
     """A message for each weight while the backward pass goes on, none waited for before its end."""
-    model = mlp(384, 6)
-    step = train(device, model, numbers(1536, 384), squares, before=lambda _: messages.arrive())
+    model = mlp(256, 8)
+    step = train(device, model, numbers(3072, 256), squares, before=lambda _: messages.arrive())
     for layer in model:
         if isinstance(layer, nn.Linear):
             layer.weight.register_post_accumulate_grad_hook(lambda one: messages.add(one.grad))
@@ -258,7 +258,7 @@ PROGRAMS: dict[str, Program] = {
         large_messages, shown=True, lengths=lengths_of(mlp(1024, 3)),
     ),
     "large-batches": Program(
-        "healthy", "GPT on 256 lines at a time", large_batches, shown=True, steps=2
+        "healthy", "GPT on 512 lines at a time", large_batches, shown=True, steps=2
     ),
     "slow-images": Program(
         "input-bound", "three convolutions; one worker unpacks images by zlib", slow_images
@@ -283,7 +283,7 @@ PROGRAMS: dict[str, Program] = {
         "healthy", "ResNet-18; the loss is read each step, which is long", images, steps=2
     ),
     "hidden-messages": Program(
-        "healthy", "six layers of 384; each gradient is sent while the next is computed",
-        hidden_messages, lengths=(384 * 384,) * 6,
+        "healthy", "eight layers of 256; each gradient is sent while the next is computed",
+        hidden_messages, steps=2, lengths=(256 * 256,) * 8,
     ),
 }  # fmt: skip

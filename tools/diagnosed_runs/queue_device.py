@@ -11,7 +11,7 @@ the names below, from which `recording` makes the columns of a GPU's trace.
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
@@ -100,10 +100,12 @@ class Device:
         return given[like] if isinstance(like, int) else like
 
     def record_event(self) -> threading.Event:
+        """Happens when all that was called before is done."""
         self.launch_all()
         return self.queue.record_event()
 
     def synchronize(self) -> None:
+        """The host stands still until all is done. Raises: what the worker raised."""
         self.launch_all()
         self.queue.synchronize()
 
@@ -128,6 +130,9 @@ class Cell:
 class QueueTensor(torch.Tensor):
     """A tensor whose numbers the worker has; its shape and type are known to the host."""
 
+    cell: Cell
+    where: Device
+
     @staticmethod
     def __new__(cls, like: torch.Tensor, cell: Cell, device: Device) -> "QueueTensor":
         made: QueueTensor = torch.Tensor._make_wrapper_subclass(
@@ -135,9 +140,6 @@ class QueueTensor(torch.Tensor):
         )
         made.cell, made.where = cell, device
         return made
-
-    cell: Cell
-    where: Device
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -203,7 +205,7 @@ def _sign(one: Any) -> Any:
         return one.shape, one.stride(), one.dtype
     if isinstance(one, list | tuple):
         return tuple(map(_sign, one))
-    return type(one), one
+    return type(one), None if isinstance(one, float) else one
 
 
 def _cell(one: Any) -> Any:
@@ -238,8 +240,3 @@ def _move(table: Any, device: Device) -> None:
             table[name] = torch.nn.Parameter(device.put(one))
         elif one is not None:
             table[name] = device.put(one)
-
-
-def each(values: Iterable[torch.Tensor], device: Device) -> list[QueueTensor]:
-    """Several tensors on the device."""
-    return [device.put(one) for one in values]

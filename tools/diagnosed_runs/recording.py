@@ -4,7 +4,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
+from course_utils.traces.cutting import only
 from course_utils.traces.reading import read_trace
 from course_utils.traces.trace import Kind, Trace
 from tools.diagnosed_runs.queue_device import COPY, KERNEL, WAIT
 
 NUMBERED = re.compile(rf"(?:({KERNEL}|{COPY}) )?(.+?)(?: n=(\d+))? #(\d+)$")
 OPERATOR = re.compile("aten::")  # a message's are none: they return before it is sent
-DEVICE = "0"
+DEVICE, FIRST_STREAM = "0", 7  # as CUDA's profiler calls them
 SWITCH_SECONDS = 1e-5  # between two threads that both want to run Python; else 5 ms
 
 
@@ -55,49 +56,72 @@ def as_of_a_gpu(trace: Trace) -> Trace:
 
     Left out: what the profiler saw inside them, operators inside operators, and events of no kind.
     """
-    found = [NUMBERED.match(name) for name in trace.names]
-    names = [m[2] if m else name for m, name in zip(found, trace.names, strict=True)]
-    kinds = {None: Kind.RUNTIME, KERNEL: Kind.KERNEL, COPY: Kind.COPY}
-    of_name = np.array([kinds[m[1]] if m else Kind.OTHER for m in found])
-    of_name[[name == WAIT for name in names]] = Kind.RUNTIME
-    trace = _without_python(trace, of_name)
-    numbers = np.array([int(m[4]) if m else -1 for m in found])[trace.name]
-    sent = np.array([int(m[3]) if m and m[3] else -1 for m in found])[trace.name]
-    kind = np.where(of_name[trace.name] != Kind.OTHER, of_name[trace.name], trace.kind)
+    told = _told(trace.names)
+    trace = _without_python(trace, told.kind)
+    kind = np.where(told.kind[trace.name] != Kind.OTHER, told.kind[trace.name], trace.kind)
     on_device = np.isin(kind, (Kind.KERNEL, Kind.COPY))
-    streams = {thread: place for place, thread in enumerate(np.unique(trace.thread[on_device]))}
-    host = np.isin(trace.thread, trace.thread[kind == Kind.RUNTIME])
-    keep = on_device | (
-        host
-        & (kind != Kind.OTHER)
-        & ((kind != Kind.OPERATOR) | _outermost(trace, kind == Kind.OPERATOR))
+    host = np.isin(trace.thread, trace.thread[kind == Kind.RUNTIME]) & (kind != Kind.OTHER)
+    inner = (kind == Kind.OPERATOR) & ~_outermost(trace, kind == Kind.OPERATOR)
+    streams = np.unique(trace.thread[on_device]).tolist()
+    whole = replace(
+        trace,
+        name=told.code[trace.name],
+        kind=kind,
+        device=np.where(on_device, 0, -1),
+        launch=np.where(on_device, _calls(kind, told.number[trace.name]), -1),
+        numbers=told.length[trace.name],
+        names=told.names,
+        threads=[
+            (DEVICE, str(FIRST_STREAM + streams.index(n))) if n in streams else thread
+            for n, thread in enumerate(trace.threads)
+        ],
+        gpus=["no GPU: a second thread of a CPU"],
     )
-    place = np.full(numbers.max() + 1, -1)
-    calls = np.flatnonzero((kind == Kind.RUNTIME) & (numbers >= 0))
-    place[numbers[calls]] = calls
-    launch = np.where(on_device, place[numbers], -1)
-    after = np.append(np.cumsum(keep) - 1, -1)
-    distinct = list(dict.fromkeys(names))
-    code = np.array([distinct.index(name) for name in names])
-    threads = [
-        (DEVICE, str(7 + streams[n])) if n in streams else thread
-        for n, thread in enumerate(trace.threads)
-    ]
-    return replace(
-        trace, name=code[trace.name][keep], kind=kind[keep], thread=trace.thread[keep],
-        start=trace.start[keep], seconds=trace.seconds[keep],
-        device=np.where(on_device, 0, -1)[keep], launch=after[launch[keep]], numbers=sent[keep],
-        names=distinct, threads=threads, gpus=["no GPU: a second thread of a CPU"],
-    )  # fmt: skip
+    return only(whole, on_device | (host & ~inner))
 
 
-def _without_python(trace: Trace, of_name: np.ndarray) -> Trace:
+@dataclass(frozen=True)
+class _Told:
+    """What each name of a trace says: a place in `names`, and of what was launched the rest.
+
+    `kind` is OTHER where the profiler's own kind holds; `number` and `length` may be -1.
+    """
+
+    names: list[str]
+    code: np.ndarray
+    kind: np.ndarray
+    number: np.ndarray
+    length: np.ndarray
+
+
+def _told(names: list[str]) -> _Told:
+    kinds = {None: Kind.RUNTIME, KERNEL: Kind.KERNEL, COPY: Kind.COPY}
+    plain, kind, number, length = [], [], [], []
+    for name in names:
+        found = NUMBERED.match(name)
+        plain.append(found[2] if found else name)
+        kind.append(kinds[found[1]] if found else Kind.RUNTIME if name == WAIT else Kind.OTHER)
+        number.append(int(found[4]) if found else -1)
+        length.append(int(found[3]) if found and found[3] else -1)
+    distinct, code = np.unique(plain, return_inverse=True)
+    return _Told(distinct.tolist(), code, *map(np.array, (kind, number, length)))
+
+
+def _calls(kind: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """For each event the place of the launch with its number; -1 for none."""
+    place = np.full(number.max() + 2, -1)
+    calls = np.flatnonzero((kind == Kind.RUNTIME) & (number >= 0))
+    place[number[calls]] = calls
+    return place[number]
+
+
+def _without_python(trace: Trace, kind_of_name: np.ndarray) -> Trace:
     """Kernels and copies last as long as the last operator in them, which is the work itself.
 
     Before it are views, and the worker's wait for the lock that lets one thread run Python.
     """
     start, seconds = trace.start.copy(), trace.seconds.copy()
-    kernels = np.isin(of_name[trace.name], (Kind.KERNEL, Kind.COPY))
+    kernels = np.isin(kind_of_name[trace.name], (Kind.KERNEL, Kind.COPY))
     operators = _outermost(trace, trace.named(OPERATOR))
     for thread in np.unique(trace.thread[kernels]):
         inside = np.flatnonzero(operators & (trace.thread == thread))
