@@ -133,7 +133,7 @@ def test_the_command_writes_a_run_with_its_cause_and_says_its_shares(one_try, mo
     said = capsys.readouterr().out
     assert said.startswith("many-layers, launch-bound: ") and "% launching" in said
     content = json.loads((files.DATA / "traces" / "many-layers.json").read_text())
-    assert content["cause"] == "launch-bound" and content["what"].startswith("16 narrow layers")
+    assert content["cause"] == "launch-bound" and content["what"].startswith("12 narrow layers")
     assert made_runs.run_names(shown=False) == ["many-layers"]
 
 

@@ -193,7 +193,8 @@ def many_layers(device: Device, _: Any) -> Step:
     def adam(model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.Adam(model.parameters(), foreach=False)
 
-    return train(device, mlp(32, 16), numbers(4, 32), squares, adam, after=Tensor.item)
+    batches = loaded(TensorDataset(torch.randn(200, 32)), 4)
+    return train(device, mlp(32, 12), batches, squares, adam, after=Tensor.item)
 
 
 def large_batches(device: Device, _: Any) -> Step:
@@ -201,7 +202,7 @@ def large_batches(device: Device, _: Any) -> Step:
 
 
 def images(device: Device, _: Any) -> Step:
-    batches = loaded(TensorDataset(torch.randn(200, 3, 64, 64)), 16)
+    batches = loaded(Packed(torch.randn(3, 64, 64), 20_000), 16)
     return train(device, ResNet18(10), batches, classes, after=Tensor.item)
 
 
@@ -272,15 +273,16 @@ PROGRAMS: dict[str, Program] = {
         clipped, steps=2,
     ),
     "many-layers": Program(
-        "launch-bound", "16 narrow layers under an Adam that goes from parameter to parameter",
-        many_layers, steps=1,
+        "launch-bound", "12 narrow layers under an Adam that goes from parameter to parameter",
+        many_layers, steps=2,
     ),
     "many-messages": Program(
         "communication-bound", "GPT; a message for each parameter, when all gradients are there",
         many_messages, lengths=lengths_of(gpt(256)),
     ),
     "images": Program(
-        "healthy", "ResNet-18; the loss is read each step, which is long", images, steps=2
+        "healthy", "ResNet-18; images are unpacked and the loss is read each step, which is long",
+        images, steps=2,
     ),
     "hidden-messages": Program(
         "healthy", "eight layers of 256; each gradient is sent while the next is computed",

@@ -3,5 +3,5 @@
 from course_utils.core.doors import door
 
 ROOMS, __getattr__, __dir__ = door(
-    __name__, {"diagnosis": "lanes seconds_in", "made_runs": "made_run run_names"}
+    __name__, {"diagnosis": "is_in lanes seconds_in", "made_runs": "made_run run_names"}
 )

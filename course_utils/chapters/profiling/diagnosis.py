@@ -46,6 +46,11 @@ class Lanes:
     loading: Spans
     waiting: Spans
 
+    @property
+    def seconds(self) -> float:
+        """From the begin of the first kernel or copy to the end of the last."""
+        return self.busy[-1][1] - self.busy[0][0]
+
 
 def lanes(trace: Trace) -> Lanes:
     """The lanes of a trace's host and of its first device."""
@@ -61,6 +66,11 @@ def seconds_in(spans: Spans, begin: float, end: float) -> float:
     return intervals.length(intervals.within(np.reshape(spans, (-1, 2)), begin, end))
 
 
+def is_in(spans: Spans, moment: float) -> bool:
+    """Whether a moment lies in one of the spans, their edges included."""
+    return any(begin <= moment <= end for begin, end in spans)
+
+
 @exercise(
     "profiling.diagnose",
     todo="write diagnose(trace): what slows the run, or that it is healthy.",
@@ -68,10 +78,10 @@ def seconds_in(spans: Spans, begin: float, end: float) -> float:
         "Go from gap to gap: between two neighbours of lanes(trace).busy the device is idle. What "
         "did the host do as the gap began, and what did it do in most of the gap?",
         "A gap that lies mostly in loading is the DataLoader's. Else, if the host was waiting as "
-        "it began, nothing could be launched ahead: the wait's. Else the launch came late.",
+        "it began (is_in), nothing could be launched ahead: the wait's. Else the launch was late.",
         "Messages cost what no computing hides: of each span of sending, what "
-        "seconds_in(computing, …) leaves. Say the cause with most seconds, if it has a fifth of "
-        "the time from the first of busy to the last; else the run is healthy.",
+        "seconds_in(computing, …) leaves. Sum up each cause's seconds. The largest is the answer "
+        "if it has more than a fifth of lanes(trace).seconds; else the run is healthy.",
     ),
 )
 def check_diagnose(diagnose: Callable[[Trace], Any]) -> str:

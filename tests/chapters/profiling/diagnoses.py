@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from course_utils.chapters.profiling.diagnosis import lanes, seconds_in
+from course_utils.chapters.profiling.diagnosis import is_in, lanes, seconds_in
 from course_utils.chapters.profiling.made_runs import made_run, run_names
 from course_utils.traces import measures
 from course_utils.traces.idle import breakdown
@@ -18,16 +18,17 @@ def worked(trace):
     run = lanes(trace)
     lost = dict.fromkeys(CAUSES, 0.0)
     for begin, end in run.sending:
-        lost["communication-bound"] += end - begin - seconds_in(run.computing, begin, end)
-    for (_, idle), (busy, _) in itertools.pairwise(run.busy):
-        cause = "launch-bound"
-        if seconds_in(run.loading, idle, busy) > (busy - idle) / 2:
-            cause = "input-bound"
-        elif any(begin <= idle <= end for begin, end in run.waiting):
-            cause = "sync-bound"
-        lost[cause] += busy - idle
-    worst, whole = max(lost, key=lost.get), run.busy[-1][1] - run.busy[0][0]
-    return worst if lost[worst] > whole / 5 else "healthy"
+        hidden = seconds_in(run.computing, begin, end)
+        lost["communication-bound"] += end - begin - hidden
+    for (_, idle), (back, _) in itertools.pairwise(run.busy):
+        if seconds_in(run.loading, idle, back) > (back - idle) / 2:
+            lost["input-bound"] += back - idle
+        elif is_in(run.waiting, idle):
+            lost["sync-bound"] += back - idle
+        else:
+            lost["launch-bound"] += back - idle
+    worst = max(lost, key=lost.get)
+    return worst if lost[worst] > run.seconds / 5 else "healthy"
 
 
 def by_the_librarys_breakdown(trace):
@@ -62,7 +63,7 @@ def by_thousands_of_looks(trace):
             idle = max(end for _, end in run.busy if end <= time)
             back = min(begin for begin, _ in run.busy if begin > time)
             loading = seconds_in(run.loading, idle, back) > (back - idle) / 2
-            waiting = any(begin <= idle <= end for begin, end in run.waiting)
+            waiting = is_in(run.waiting, idle)
             found.append(CAUSES[0 if loading else 1 if waiting else 2])
     worst = max(CAUSES, key=found.count)
     return worst if found.count(worst) > 0.3 * len(found) else "healthy"
@@ -87,22 +88,19 @@ def by_what_is_there(trace):
 
 def by_how_busy_it_is_alone(trace):
     run = lanes(trace)
-    whole = run.busy[-1][1] - run.busy[0][0]
-    return "healthy" if sum(e - b for b, e in run.busy) > 0.8 * whole else "launch-bound"
+    return "healthy" if sum(e - b for b, e in run.busy) > 0.8 * run.seconds else "launch-bound"
 
 
 def by_what_the_host_did_longest(trace):
     run = lanes(trace)
-    whole = run.busy[-1][1] - run.busy[0][0]
     took = [sum(end - begin for begin, end in one) for one in
             (run.loading, run.waiting, [], run.sending)]  # fmt: skip
-    return CAUSES[int(np.argmax(took))] if max(took) > whole / 5 else "healthy"
+    return CAUSES[int(np.argmax(took))] if max(took) > run.seconds / 5 else "healthy"
 
 
 def counts_hidden_messages(trace):
     run = lanes(trace)
-    whole = run.busy[-1][1] - run.busy[0][0]
-    if sum(end - begin for begin, end in run.sending) > whole / 5:
+    if sum(end - begin for begin, end in run.sending) > run.seconds / 5:
         return "communication-bound"
     return worked(trace)
 
@@ -117,8 +115,8 @@ def waiting_is_what_covers_the_gap(trace):
         lost["input-bound"] += loading
         lost["sync-bound"] += waiting if waiting > 0.9 * (busy - idle) else 0
         lost["launch-bound"] += busy - idle - loading - waiting
-    worst, whole = max(lost, key=lost.get), run.busy[-1][1] - run.busy[0][0]
-    return worst if lost[worst] > whole / 5 else "healthy"
+    worst = max(lost, key=lost.get)
+    return worst if lost[worst] > run.seconds / 5 else "healthy"
 
 
 def a_wait_comes_before_the_loader(trace):
@@ -128,20 +126,20 @@ def a_wait_comes_before_the_loader(trace):
         lost["communication-bound"] += end - begin - seconds_in(run.computing, begin, end)
     for (_, idle), (busy, _) in itertools.pairwise(run.busy):
         cause = "launch-bound"
-        if any(begin <= idle <= end for begin, end in run.waiting):
+        if is_in(run.waiting, idle):
             cause = "sync-bound"
         elif seconds_in(run.loading, idle, busy) > (busy - idle) / 2:
             cause = "input-bound"
         lost[cause] += busy - idle
-    worst, whole = max(lost, key=lost.get), run.busy[-1][1] - run.busy[0][0]
-    return worst if lost[worst] > whole / 5 else "healthy"
+    worst = max(lost, key=lost.get)
+    return worst if lost[worst] > run.seconds / 5 else "healthy"
 
 
 def counts_gaps_not_seconds(trace):
     run = lanes(trace)
     found = [
         CAUSES[0 if seconds_in(run.loading, end, begin) > (begin - end) / 2 else
-               1 if any(b <= end <= e for b, e in run.waiting) else 2]
+               1 if is_in(run.waiting, end) else 2]
         for (_, end), (begin, _) in itertools.pairwise(run.busy)
     ]  # fmt: skip
     return max(CAUSES, key=found.count)
