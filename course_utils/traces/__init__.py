@@ -2,4 +2,12 @@
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"page.page": "trace_page", "reading": "read_trace"})
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "cutting": "cut",
+        "kernel_classes": "kernel_class seconds_by_class",
+        "reading": "read_trace",
+        "stored": "published_trace",
+    },
+)

@@ -21,6 +21,7 @@ WORDS = {
 }
 LONGEST_NAME = 72  # characters
 PAUSE = 0.1  # seconds: no launch takes as long
+PAUSES = set(WAITS) - {"data"}  # a batch may take as long, step after step
 TOP = 5
 
 
@@ -108,7 +109,8 @@ def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float
     """What RULES say to a breakdown in seconds; the longest kernel or operator if none holds.
 
     None needs to hold where less than half of the time is computing: the largest is said then. A
-    `pause`, the longest idle time, that is most of an idle part comes before what that part says.
+    `pause`, the longest idle time, that is most of an idle part comes before what that part says,
+    unless a DataLoader was why.
     """
     whole = sum(parts.values()) or 1.0
     hold = [rule for rule in RULES if parts.get(rule.what, 0.0) > rule.above * whole]
@@ -116,7 +118,7 @@ def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float
         hold = list(RULES)
     if hold:
         rule = max(hold, key=lambda rule: parts.get(rule.what, 0.0))
-        if rule.what in WAITS and pause > max(PAUSE, parts[rule.what] / 2):
+        if rule.what in PAUSES and pause > max(PAUSE, parts[rule.what] / 2):
             what = "first use, an allocation, compiling? Trace some steps later"
             return f"one pause of {_time(pause)}, {pause / whole:.0%} of the time: {what}"
         return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"

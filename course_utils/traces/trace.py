@@ -1,6 +1,7 @@
 """A profiler's trace as columns: who did what, on which thread or stream, from when to when."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -10,12 +11,12 @@ import numpy as np
 
 from course_utils.traces import intervals
 
-MESSAGE = re.compile(r"nccl|rccl", re.IGNORECASE)
+MESSAGE = re.compile(r"nccl|rccl|gloo", re.IGNORECASE)
 STEP = re.compile(r"ProfilerStep\s?#\d+")
 LOADER = re.compile(r"enumerate\(DataLoader\)#")
 PAGEABLE = re.compile(r"Memcpy.*Pageable")
 BLOCKING = re.compile(  # the calls that return when the device has done what came before
-    r"(cuda|hip)(DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|MemcpyWithStream|Free)"
+    r"(cuda|hip|queue)(DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|MemcpyWithStream|Free)"
     r"(_v\d+)?$|cu(CtxSynchronize|StreamSynchronize|EventSynchronize)$"
 )
 
@@ -41,6 +42,7 @@ class Trace:
     `start` and `seconds` are in seconds, from the first event. `name` and `thread` are places in
     `names` and `threads`; a thread of a GPU is a stream. `device` is -1 on the host, `launch` the
     place of the runtime call that launched this, or -1; `numbers` how many a message has, or -1.
+    `about` is for stored traces (`traces.stored`): what it is, its source, licence and machine.
     """
 
     name: np.ndarray
@@ -56,6 +58,7 @@ class Trace:
     allocated: list[Allocated] = field(default_factory=list)
     gpus: list[str] = field(default_factory=list)
     rank: tuple[int, int] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def end(self) -> np.ndarray:
@@ -68,7 +71,7 @@ class Trace:
 
     @cached_property
     def messages(self) -> np.ndarray:
-        """Whether each event is a kernel of NCCL or RCCL: a collective or a message on a GPU."""
+        """Whether each event is a kernel of NCCL, RCCL or gloo: a collective or a message."""
         found = np.array([bool(MESSAGE.search(name)) for name in self.names], bool)[self.name]
         return found & (self.kind == Kind.KERNEL)
 

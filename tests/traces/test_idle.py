@@ -33,8 +33,10 @@ def test_what_was_launched_in_time_waits_for_something_else(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["cudaStreamSynchronize", "cudaDeviceSynchronize", "hipDeviceSynchronize", "cudaMemcpy"]
-)
+    "name",
+    ["cudaStreamSynchronize", "cudaDeviceSynchronize", "hipDeviceSynchronize", "cudaMemcpy",
+     "queueStreamSynchronize"],
+)  # fmt: skip
 def test_a_call_that_waited_for_the_device_is_why_the_next_came_late(name, tmp_path):
     found = causes(tmp_path, call(name, 3, 19), *LATE)
     assert found == {"computing": micro(15), "synchronising": micro(45)}
@@ -63,8 +65,9 @@ def test_a_loader_that_covers_the_host_is_why(tmp_path):
     assert "data" not in causes(tmp_path, note(LOADER, 25, 20), *LATE)
 
 
-def test_only_messages_are_communication_and_beside_them_it_is_computing(tmp_path):
-    message = launched(7, 5, 15, 25, "ncclDevKernel_AllGather", stream=9)
+@pytest.mark.parametrize("name", ["ncclDevKernel_AllGather", "gloo:all_reduce"])
+def test_only_messages_are_communication_and_beside_them_it_is_computing(name, tmp_path):
+    message = launched(7, 5, 15, 25, name, stream=9)
     found = causes(tmp_path, *message, *LATE)
     assert found == {"computing": micro(15), "communication": micro(20), "launching": micro(25)}
 

@@ -101,6 +101,11 @@ def test_one_long_pause_is_no_matter_of_launches():
     assert look_first(short, [], pause=0.02).startswith("the launches")
 
 
+def test_a_slow_batch_is_no_pause_however_few_steps_were_traced():
+    said = look_first({"computing": 0.1, "data": 0.4}, [], pause=0.3)
+    assert said.startswith("the input")
+
+
 def test_steps_of_two_processes_are_told_apart(tmp_path):
     ranks = [span("user_annotation", "ProfilerStep#1", 0, 100 * pid, pid=pid) for pid in (1, 9)]
     lines = said(tmp_path, *ranks, op("aten::mm", 0, 50), *launched(1, 0, 10, 10)).splitlines()

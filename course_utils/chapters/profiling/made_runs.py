@@ -1,0 +1,68 @@
+"""The runs of the exercise "diagnose": what the course's own programs did on a queue of threads.
+
+Nothing is simulated: PyTorch's operators were launched by one thread and run by another, as a
+GPU's are, and torch.profiler saw both. The device is that second thread of a CPU; messages are
+gloo's, sent by a third. `python -m tools.diagnosed_runs` makes the files of data/traces anew.
+"""
+
+from functools import cache
+
+from course_utils.core import files
+from course_utils.core.evidence import EvidenceError
+from course_utils.traces.idle import breakdown
+from course_utils.traces.stored import stored_trace
+from course_utils.traces.trace import Trace
+
+FOLDER = "traces"
+PARTS = {  # by cause, which part of a breakdown is large
+    "input-bound": ("data",),
+    "sync-bound": ("synchronising",),
+    "launch-bound": ("launching", "other"),
+    "communication-bound": ("communication",),
+}
+HEALTHY = "healthy"
+CAUSES = (*PARTS, HEALTHY)
+LEAST, MOST = 0.4, 0.25  # the share of a run's cause, and of any other
+MOST_HEALTHY = 0.1  # of all of them together where nothing is wrong
+
+
+def made_run(name: str) -> Trace:
+    """The trace of one of the course's own runs; its `about` says what it was, and the cause.
+
+    Raises: EvidenceError, with the names there are, for others.
+    """
+    if name not in run_names():
+        known = ", ".join(run_names())
+        raise EvidenceError(f"No run is called {name!r}. There are: {known}")
+    return _read(name)
+
+
+def run_names(shown: bool | None = None) -> list[str]:
+    """The names of all runs; of those shown to the reader, or of the others."""
+    names = sorted(path.stem for path in (files.DATA / FOLDER).glob("*.json"))
+    return [name for name in names if shown in (None, _read(name).about["shown"])]
+
+
+@cache
+def _read(name: str) -> Trace:
+    return stored_trace(f"{FOLDER}/{name}.json")
+
+
+def shares(trace: Trace) -> dict[str, float]:
+    """The breakdown of a trace's first device as shares of the time between its kernels."""
+    device = trace.devices[0]
+    begin, end = trace.window(device)
+    parts = breakdown(trace, device, (begin, end))
+    return {what: seconds / (end - begin) for what, seconds in parts.items()}
+
+
+def is_clear(trace: Trace, cause: str) -> bool:
+    """Whether a trace shows this cause and no other: by LEAST, MOST and MOST_HEALTHY.
+
+    What is idle for another reason counts as launched too late, so that nobody can mistake it.
+    """
+    found = shares(trace)
+    lost = {one: sum(found[what] for what in parts) for one, parts in PARTS.items()}
+    if cause == HEALTHY:
+        return sum(lost.values()) <= MOST_HEALTHY
+    return lost.pop(cause) >= LEAST and max(lost.values()) <= MOST

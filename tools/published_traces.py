@@ -1,0 +1,69 @@
+"""Writes data/published/traces: whole steps of traces that others published, as numbers.
+
+    python -m tools.published_traces FOLDER
+
+FOLDER has the traces named below, gzipped, as they stand in the repository that is their source.
+"""
+
+import sys
+from pathlib import Path
+
+from course_utils.core import files
+from course_utils.traces.cutting import cut
+from course_utils.traces.reading import read_trace
+from course_utils.traces.stored import PUBLISHED, store
+
+FROM = {
+    "source": "a trace of facebookresearch/HolisticTraceAnalysis, tests/data (commit f4d0062c)",
+    "licence": "MIT, Meta Platforms",
+}
+TRACES = {  # name: file, steps, what it is, machine
+    "ddp_resnet50": (
+        "ddp-resnet50-2xA100",
+        (5, 6),
+        "two steps of training ResNet-50 under DistributedDataParallel, on rank 0 of 2",
+        "2 × NVIDIA A100 (PG509-200), NCCL 2.17.1",
+    ),
+    "resnet_v100": (
+        "resnet-1xV100",
+        (101, 102),
+        "two steps of training a ResNet, its DistributedDataParallel having one rank",
+        "1 × NVIDIA Tesla V100 (SXM2, 32 GB)",
+    ),
+    "dlrm": (
+        "dlrm-8xA100",
+        (1011,),
+        "a step of training a recommendation model (DLRM), on rank 3 of 8",
+        "8 × NVIDIA A100 (PG509-200), NCCL",
+    ),
+}
+HOW = (
+    "python -m tools.published_traces FOLDER. Kept: what was called on the host in {steps}, "
+    "without runtime calls that neither launch nor wait; and what those calls launched, whenever "
+    "it ran. Times rounded to 0.1 µs. As columns: course_utils/traces/stored.py"
+)
+
+
+def main(folder: Path) -> None:
+    """Writes each file anew, and says how large it is."""
+    for name, (file, numbers, what, machine) in TRACES.items():
+        steps = [f"ProfilerStep#{number}" for number in numbers]
+        path = files.DATA / PUBLISHED / f"{name}.json"
+        about = {
+            "what": what,
+            **FROM,
+            "machine": machine,
+            "how": HOW.format(steps=", ".join(steps)),
+        }
+        trace = cut(read_trace(folder / f"{file}.json.gz"), steps)
+        store(trace, path, about)
+        print(
+            f"{path.relative_to(files.ROOT)}: {len(trace.start):,} events, "
+            f"{path.stat().st_size / 1000:.0f} kB"
+        )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Give the folder of the traces: python -m tools.published_traces FOLDER")
+    main(Path(sys.argv[1]))
