@@ -6,10 +6,12 @@ of torch 2.1 to 2.13 differ in the fields that they lack.
 Source of the schema: torch/csrc/cuda/Module.cpp and torch/cuda/_memory_viz.py.
 """
 
+import io
+import os
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from course_utils.memory.snapshots import safe_pickle
 from course_utils.memory.snapshots.events import (
@@ -118,15 +120,20 @@ def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_B
     """
     path = Path(path)
     with path.open("rb") as file:
-        data = file.read(min(path.stat().st_size, largest_bytes) + 1)
-    return loads(data, path.name, largest_bytes)
+        return _loaded(file, path.name, largest_bytes)
 
 
-def loads(data: bytes, name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
+def loads(data: bytes, name: str) -> Snapshot:
     """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
+    return _loaded(io.BytesIO(data), name)
+
+
+def _loaded(file: IO[bytes], name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
     try:
         with safe_pickle.without_collector():
-            return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
+            return _snapshot(
+                name, safe_pickle.read_file(file, largest_bytes), file.seek(0, os.SEEK_END)
+            )
     except SnapshotError as problem:
         raise SnapshotError(f"{name} is refused: {problem}") from None
 
