@@ -6,12 +6,8 @@ all collide, or nest tuples until hashing one overflows the stack. So the instru
 first, against the few forms in which Python's own pickler writes plain data, and only a file that
 consists of nothing else reaches `pickle`. Both take time and memory in proportion to the file.
 
-The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
-is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
-trace, with its list of frames, is one, so that one match runs over thousands of them, most of them
-by patterns of their own (`learned_shapes`).
-
-What repeats a list of references to the same few frames is read once (`repeated_lists`).
+The forms are those of `plain_forms`. What repeats a list of references to the same few frames is
+read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
 """
 
@@ -25,7 +21,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NoReturn
 
-from course_utils.memory.snapshots.learned_shapes import learned
+from course_utils.memory.snapshots.plain_forms import (
+    LONG_TEXT,
+    PAIRS,
+    PUSHES,
+    SINGLE,
+    TOKEN,
+    frequent,
+    pushes,
+)
 from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
@@ -35,56 +39,6 @@ NAMED = re.compile(
     b"[ci]" + _WORD + b"\n" + _WORD + b"\n|"
     rb"\x8c." + _WORD + rb"\x94?\x8c." + _WORD + rb"\x94?\x93"
 )  # fmt: skip
-
-
-def _either(*forms: bytes) -> bytes:
-    return b"(?>" + b"|".join(forms) + b")"
-
-
-def _counted(code: bytes, longest: int) -> bytes:
-    """An instruction whose next byte says how many bytes follow."""
-    lengths = (re.escape(bytes([n])) + (b".{%d}" % n if n else b"") for n in range(longest + 1))
-    return code + _either(*lengths)
-
-
-_MEMO = rb"\x94?+"
-_GET = _either(rb"h.", rb"j.{4}")
-_TEXT = _counted(rb"\x8c", 255) + _MEMO
-_INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
-_TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
-_AGAIN = rb"J.{4}Q\x94"  # the list of this number: a file's own gets no more than these either
-_LEAF = _either(
-    _AGAIN, _GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)"
-)
-_KEY = _either(_GET, _TEXT)
-
-
-def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
-    several = rb"\((?:" + entry + b")*+" + end + rb"(?!\()"  # over 1,000 come in several batches
-    return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
-
-
-_LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
-_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
-_FLAT = _either(_LEAF, _LIST, _DICT)
-
-
-def _pushes(shapes: list[bytes]) -> re.Pattern[bytes]:
-    """Flat forms one after the other, tried after dicts of these shapes."""
-    return re.compile(b"(?:" + b"|".join([*shapes, _FLAT]) + b")*+", re.DOTALL)
-
-
-DICT = re.compile(_DICT, re.DOTALL)
-SINGLE = re.compile(_FLAT, re.DOTALL)
-PUSHES = _pushes([])
-PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
-LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
-TOKEN = re.compile(
-    rb"(?P<open>[\]}]\x94?+\()|(?P<close>[eu]\(?+)|(?P<append>a)"
-    rb"|(?P<text>X(?P<long>.{4})|\x8d(?P<longer>.{8}))"
-    rb"|(?P<push>" + _either(_KEY, _LIST, _DICT) + rb")|(?P<loose>s|[\x85-\x87]\x94?+)",
-    re.DOTALL,
-)
 
 
 class SnapshotError(ValueError):
@@ -221,13 +175,13 @@ def _check(body: bytes) -> None:
     opened = body.count(b"]") + body.count(b"}")
     if opened > len(body) // 6 + LOOSE:
         raise SnapshotError(f"its {len(body):,} bytes open {opened:,} containers: a memory bomb.")
-    shapes = learned(body, DICT)
-    pushes = _pushes(shapes) if shapes else PUSHES
+    shapes = frequent(body)
+    flat = pushes(shapes) if shapes else PUSHES
     brackets, heights, loose, at, end = [b""], [0], 0, 0, len(body)
     while at < end - 1:
         inside_dict = brackets[-1] == b"u"
         if not inside_dict:
-            at = pushes.match(body, at).end()  # type: ignore[union-attr]
+            at = flat.match(body, at).end()  # type: ignore[union-attr]
         elif heights[-1] % 2 == 0:
             at = PAIRS.match(body, at).end()  # type: ignore[union-attr]
         elif single := SINGLE.match(body, at):

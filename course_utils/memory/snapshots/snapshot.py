@@ -8,6 +8,7 @@ Source of the schema: torch/csrc/cuda/Module.cpp and torch/cuda/_memory_viz.py.
 
 import io
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -47,8 +48,7 @@ class Block(NamedTuple):
         return self.state != "inactive"
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Memory that the allocator got from the driver, cut into blocks; sizes in bytes."""
 
     device: int
@@ -164,17 +164,21 @@ def _snapshot(name: str, content: Any, size: int) -> Snapshot:
 
 
 def _segment(raw: dict[str, Any], stacks: Stacks, walked: Walked) -> Segment:
-    start = at = size_of(raw["address"])
-    blocks = []
-    for b in walked.list(raw["blocks"]):
-        state, size = text_of(b["state"]), can_be(size_of(b["size"]))
-        asked = 0 if state == "inactive" else size_of(b.get("requested_size", size))
-        stack = stacks.intern(b.get("frames"))
-        blocks.append(Block(size_of(b.get("address", at)), size, asked, state, stack))
-        at = blocks[-1].address + size
+    start = size_of(raw["address"])
+    blocks = tuple(_blocks(walked.list(raw["blocks"]), start, stacks))
     total = can_be(size_of(raw["total_size"]))
     return Segment(
         size_of(raw.get("device", 0)), start, total, int(raw["stream"]),
         "small" if raw["segment_type"] == "small" else "large", pool_of(raw.get("segment_pool_id")),
-        bool(raw.get("is_expandable")), tuple(blocks), stacks.intern(raw.get("frames")),
+        bool(raw.get("is_expandable")), blocks, stacks.intern(raw.get("frames")),
     )  # fmt: skip
+
+
+def _blocks(raw: list[dict[str, Any]], at: int, stacks: Stacks) -> Iterator[Block]:
+    """The blocks of a segment that begins at an address; old files leave theirs out."""
+    for b in raw:
+        state, size = text_of(b["state"]), can_be(size_of(b["size"]))
+        asked = 0 if state == "inactive" else size_of(b.get("requested_size", size))
+        address = size_of(b.get("address", at))
+        yield Block(address, size, asked, state, stacks.intern(b.get("frames")))
+        at = address + size
