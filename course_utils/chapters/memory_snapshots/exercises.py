@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from course_utils.chapters.memory_snapshots import assembled_allocator as rules
-from course_utils.chapters.memory_snapshots.made_snapshots import history_of
 from course_utils.chapters.memory_snapshots.programs import growing_cache, large_optimizer, training
 from course_utils.chapters.memory_snapshots.scores import all_right, scored
 from course_utils.lesson.answers import as_list, as_numbers, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.allocator.rules import MiB
 from course_utils.memory.fake_gpu import fake_gpu, is_available
+from course_utils.memory.made_snapshots import history_of
 from course_utils.memory.snapshots.lives import History
 from course_utils.memory.views.timeline import draw_timeline
 

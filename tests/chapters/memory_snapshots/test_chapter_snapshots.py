@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from course_utils.chapters.memory_snapshots import chapter_snapshots
-from course_utils.chapters.memory_snapshots.made_snapshots import FOLDER, made, write
+from course_utils.chapters.memory_snapshots.chapter_snapshots import FOLDER
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import evidence, files, recording
+from course_utils.memory import kept_snapshots
+from course_utils.memory.made_snapshots import made, write
 from course_utils.memory.recorded import is_repeated
 from course_utils.memory.snapshots import snapshot
 
@@ -48,7 +50,7 @@ def test_only_the_snapshots_that_the_course_ships_are_found(chapter):
 def gpu(monkeypatch):
     """A GPU as far as taking snapshots goes."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(chapter_snapshots, "emptied", lambda: 0)
+    monkeypatch.setattr(kept_snapshots, "emptied", lambda: 0)
     for name in ("max_memory_allocated", "max_memory_reserved"):
         monkeypatch.setattr(torch.cuda, name, lambda: 5)
 
@@ -111,7 +113,7 @@ def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(
 
 def test_a_snapshot_too_large_to_be_kept_is_refused(chapter, gpu, monkeypatch, tmp_path):
     monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    monkeypatch.setattr(chapter_snapshots, "LARGEST_KEPT", 100)
+    monkeypatch.setattr(kept_snapshots, "LARGEST_KEPT", 100)
     with pytest.raises(evidence.EvidenceError, match="at most 100 are kept"):
         chapter_snapshots.record_snapshot("snapshot_leak", take)
     assert not list(tmp_path.rglob("*"))
