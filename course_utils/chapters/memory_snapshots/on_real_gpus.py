@@ -8,14 +8,16 @@ from collections.abc import Iterable
 
 import torch
 
-from course_utils.chapters.memory_snapshots.peak_by_model import REAL_RUNS, predicted
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
+from course_utils.core import files
 from course_utils.core.evidence import Row, published
 from course_utils.memory import what_if
 from course_utils.memory.allocator.settings import Settings
+from course_utils.memory.kept_predictions import predicted
 from course_utils.memory.on_gpu import reserved_on_gpu
 from course_utils.memory.prediction import cublas_workspace
 
+REAL_RUNS = files.DATA / "predicted" / "real_runs.json"
 SETTINGS = (
     "", "roundup_power2_divisions:4", "max_split_size_mb:21", "expandable_segments:True",
 )  # fmt: skip
