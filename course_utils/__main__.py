@@ -183,9 +183,9 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _predict(_options: argparse.Namespace) -> int:
-    from course_utils.chapters.memory_snapshots import peak_by_model
+    from course_utils.memory import kept_predictions
 
-    print(f"Stored in {peak_by_model.store().relative_to(peak_by_model.files.ROOT)}")
+    print(f"Stored in {kept_predictions.store().relative_to(kept_predictions.files.ROOT)}")
     return 0
 
 

@@ -84,6 +84,25 @@ def reserved_on_gpu(run: Callable[[torch.device], Any], settings: str = "") -> i
         return in_a_fresh_process(_reserved, run, forked=False)  # a fork has its server's settings
 
 
+def refusal_on_gpu(run: Callable[[torch.device], Any], limit: int) -> str:
+    """What torch says where `run(device)` wants more of this GPU than `limit` bytes; "" if not.
+
+    What the process holds already doesn't count. Raises: what else `run` raises.
+    """
+    emptied()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + limit) / total)
+    said = ""
+    try:
+        run(torch.device("cuda"))
+    except torch.OutOfMemoryError as error:
+        said = str(error)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    emptied()  # only now: the error's traceback held the tensors
+    return said
+
+
 def fits_here(predicted_bytes: int) -> bool:
     """Whether a GPU is there with room for that many reserved bytes, and for a context."""
     if not torch.cuda.is_available():

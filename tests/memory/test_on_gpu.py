@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,9 +13,12 @@ from course_utils.memory.on_gpu import (
     fits_here,
     in_a_fresh_process,
     measured_on_gpu,
+    refusal_on_gpu,
     reserved_on_gpu,
 )
 from course_utils.workloads.training_steps import TrainingStep
+
+MiB = 2**20
 
 
 def test_a_fresh_process_has_torch_and_no_gpu_and_gives_back_errors():
@@ -52,3 +56,29 @@ def test_without_a_gpu_measuring_says_so():
         with pytest.raises(RuntimeError, match="no CUDA GPU here"):
             ask()
     assert context_on_gpu({"nothing": print}) == [] and not fits_here(0)
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """A GPU of 1,000 MiB, of which 100 are reserved; the shares that torch was given of it."""
+    given = []
+    for name, answer in {
+        "is_available": lambda: True,
+        "memory_reserved": lambda: 100 * MiB,
+        "get_device_properties": lambda index: SimpleNamespace(total_memory=1000 * MiB),
+        "set_per_process_memory_fraction": given.append,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, answer)
+    monkeypatch.setattr(on_gpu, "emptied", lambda: 0)
+    return given
+
+
+def test_a_refusal_is_what_torch_said_and_the_limit_goes_again(shares):
+    def refuses(device):
+        raise torch.OutOfMemoryError("Tried to allocate 20.00 MiB")
+
+    assert refusal_on_gpu(refuses, 400 * MiB) == "Tried to allocate 20.00 MiB"
+    assert refusal_on_gpu(lambda device: device.type, 400 * MiB) == ""
+    with pytest.raises(ZeroDivisionError):
+        refusal_on_gpu(lambda device: 1 / 0, 400 * MiB)
+    assert shares == [0.5, 1.0] * 3

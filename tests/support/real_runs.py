@@ -7,7 +7,7 @@ import json
 
 import torch
 
-from course_utils.chapters.memory_snapshots.peak_by_model import REAL_RUNS
+from course_utils.chapters.memory_snapshots.on_real_gpus import REAL_RUNS
 from course_utils.memory.prediction import predict_bytes
 from tests.support.cs336_transformer import MEDIUM, XL, training
 

@@ -194,7 +194,7 @@ def _change_history(torch: Any) -> None:
             watching.pop("count").__exit__(None, None, None)
 
     def snapshot(device: Any = None, *_args: Any, **_kwargs: Any) -> Any:
-        from course_utils.chapters.memory_snapshots import made_snapshots
+        from course_utils.memory import made_snapshots
 
         count = watching.get("count")
         found = made_snapshots.of_storages(list(count.storages) if count else [])

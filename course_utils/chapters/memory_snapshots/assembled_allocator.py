@@ -1,30 +1,56 @@
 """The allocator put together from three functions that a reader writes, scored call by call.
 
-* `sizes(request) -> (block, segment)`: bytes that are looked for, and that a miss asks the driver
-  for.
-* `find_and_split(free, size) -> (address, taken) or None`: from free blocks `(address, size)` of
-  the right stream and pool, in any order, which one is used, and how much of it.
-* `free_and_merge(segment, address) -> segment`: the blocks `(address, size, used)` of a segment,
-  lowest first, after the one at `address` was freed.
-
-What isn't given is that of `CachingAllocator`.
+What a reader doesn't give is as it stands here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
-from course_utils.memory.allocator.rules import USED, Block, CachingAllocator, Driver, Pool
+from course_utils.memory.allocator.rules import LARGEST_SMALL, CachingAllocator, Driver, Pool
+from course_utils.memory.allocator.rules import Block as RealBlock
 from course_utils.memory.what_if import Program
 
-Sizes = Callable[[int], tuple[int, int]]
-FindAndSplit = Callable[[list[tuple[int, int]], int], tuple[int, int] | None]
-FreeAndMerge = Callable[[list[tuple[int, int, bool]], int], Sequence[tuple[int, int, bool]]]
+FreeBlocks = list[tuple[int, int]]
+Blocks = list[tuple[int, int, bool]]
+RULES = CachingAllocator()
 
 
 class Impossible(Exception):
     """An answer that no allocator could act on, in words for who wrote it."""
+
+
+def sizes(request: int) -> tuple[int, int]:
+    """Bytes that are looked for, and that a miss asks the driver for."""
+    block = RULES.round(request)
+    return block, RULES.segment_size(block)
+
+
+def find_and_split(free: FreeBlocks, size: int) -> tuple[int, int] | None:
+    """Which of the free blocks (address, size) of the right stream and pool is used, how much of
+    it; they are in any order."""
+    fitting = [(held, address) for address, held in free if held >= size]
+    if not fitting:
+        return None
+    held, address = min(fitting)
+    pool = Pool(0, small=size <= LARGEST_SMALL)
+    return address, size if RULES.splits(RealBlock(pool, address, held), size) else held
+
+
+def free_and_merge(segment: Blocks, address: int) -> Blocks:
+    """The blocks (address, size, used) of a segment, lowest first, once that at `address` is free.
+
+    Before, no two free ones lie side by side.
+    """
+    merged: Blocks = []
+    for at, size, used in segment:
+        free = not used or at == address
+        if free and merged and not merged[-1][2]:
+            merged[-1] = (merged[-1][0], merged[-1][1] + size, False)
+        else:
+            merged.append((at, size, not free))
+    return merged
 
 
 def apart() -> Driver:
@@ -32,109 +58,98 @@ def apart() -> Driver:
     return Driver(places=count(2**36, 2**36))
 
 
-class Assembled(CachingAllocator):
-    """`CachingAllocator` with the reader's functions in place of its rules."""
+@dataclass
+class Segment:
+    """What the driver gave at once, for a small or large pool, a stream and a graph."""
+
+    pool: tuple[bool, int, Any]
+    blocks: Blocks
+
+
+class Block(NamedTuple):
+    """A block that was handed out."""
+
+    address: int
+    size: int
+    segment: Segment
+
+
+class Assembled:
+    """An allocator that decides by these functions; segments and calls to the driver are its own.
+
+    Its methods raise Impossible.
+    """
 
     def __init__(
         self,
-        sizes: Sizes | None = None,
-        find_and_split: FindAndSplit | None = None,
-        free_and_merge: FreeAndMerge | None = None,
+        sizes: Callable[[int], tuple[int, int]] = sizes,
+        find_and_split: Callable[[FreeBlocks, int], tuple[int, int] | None] = find_and_split,
+        free_and_merge: Callable[[Blocks, int], Sequence[Any]] = free_and_merge,
         driver: Driver | None = None,
     ) -> None:
-        super().__init__(driver or apart())
-        self.sizes, self.find_and_split = sizes, find_and_split
-        self.free_and_merge = free_and_merge
-        self.request = self.taken = 0
+        self.sizes, self.find_and_split, self.free_and_merge = sizes, find_and_split, free_and_merge
+        self.driver = driver or apart()
+        self.segments: list[Segment] = []
 
-    def round(self, size: int) -> int:
-        """The reader's block size."""
-        self.request = size
-        if self.sizes is None:
-            return super().round(size)
-        block, _ = _pair(self.sizes(size), f"sizes({size})", "(block, segment)")
-        if block < size:
-            raise Impossible(f"sizes({size}) gives a block of {block} bytes: too small")
-        return block
+    def malloc(self, request: int, stream: int = 0, graph: Any = (0, 0)) -> Block:
+        """A block of the stream's pool, or of a new segment."""
+        size, wanted = _pair(self.sizes(request), f"sizes({request})", "(block, segment)")
+        if size < request:
+            raise Impossible(f"sizes({request}) gives a block of {size} bytes: too small")
+        pool = (size <= LARGEST_SMALL, stream, graph)
+        return self._taken([s for s in self.segments if s.pool == pool], size) or self._new(
+            pool, request, size, wanted
+        )
 
-    def segment_size(self, size: int) -> int:
-        """The reader's segment size."""
-        if self.sizes is None:
-            return super().segment_size(size)
-        _, segment = _pair(self.sizes(self.request), f"sizes({self.request})", "(block, segment)")
-        if segment < size:
-            raise Impossible(f"sizes({self.request}) gives a segment of {segment} bytes: too small")
-        return segment
+    def _new(self, pool: tuple[bool, int, Any], request: int, size: int, wanted: int) -> Block:
+        if wanted < size:
+            raise Impossible(f"sizes({request}) gives a segment of {wanted} bytes: too small")
+        self.segments.append(Segment(pool, [(self.driver.malloc(wanted), wanted, False)]))
+        return self._taken(self.segments[-1:], size) or self._cut(self.segments[-1], 0, size)
 
-    def find(self, pool: Pool, size: int) -> Block | None:
-        """The reader's choice among the free blocks, by address."""
-        if self.find_and_split is None:
-            return super().find(pool, size)
-        return self._choose(sorted((a, s, block) for s, a, block in pool.blocks), size)
-
-    def miss(self, pool: Pool, size: int) -> Block:
-        """Gets a new segment, of which the reader's function says how much is used."""
-        block = super().miss(pool, size)
-        if self.find_and_split is not None:
-            self._choose([(block.address, block.size, block)], size)
-        return block
-
-    def _choose(self, free: list[tuple[int, int, Block]], size: int) -> Block | None:
-        assert self.find_and_split is not None
-        self.taken = size
-        blocks = {address: block for address, _, block in free}
-        answer = self.find_and_split([(address, held) for address, held, _ in free], size)
+    def _taken(self, segments: list[Segment], size: int) -> Block | None:
+        """The reader's choice among the free blocks of these segments."""
+        free = {
+            address: (segment, place, held)
+            for segment in segments
+            for place, (address, held, used) in enumerate(segment.blocks)
+            if not used
+        }
+        answer = self.find_and_split([(at, free[at][2]) for at in sorted(free)], size)
         if answer is None:
             return None
         address, taken = _pair(answer, "find_and_split", "(address, taken) or None")
-        if address not in blocks:
+        if address not in free:
             raise Impossible(f"find_and_split gives address {address}, where no free block begins")
-        if not size <= taken <= blocks[address].size:
-            held = blocks[address].size
+        segment, place, held = free[address]
+        if not size <= taken <= held:
             raise Impossible(f"find_and_split takes {taken} of {held} bytes, for {size}")
-        self.taken = taken
-        return blocks[address]
+        return self._cut(segment, place, taken)
 
-    def splits(self, block: Block, size: int) -> bool:
-        """Whether the reader's function left a rest."""
-        if self.find_and_split is None:
-            return super().splits(block, size)
-        return self.taken < block.size
+    def _cut(self, segment: Segment, place: int, taken: int) -> Block:
+        address, held, _ = segment.blocks[place]
+        rest = [(address + taken, held - taken, False)] if taken < held else []
+        segment.blocks[place : place + 1] = [(address, taken, True), *rest]
+        return Block(address, taken, segment)
 
-    def split(self, block: Block, size: int) -> None:
-        """Cuts the block where the reader's function did."""
-        super().split(block, size if self.find_and_split is None else self.taken)
+    def free(self, block: Block) -> None:
+        """Frees a block that was handed out."""
+        before = block.segment.blocks
+        after = self.free_and_merge(list(before), block.address)
+        block.segment.blocks = _checked(before, [tuple(one) for one in after], block.address)
 
-    def merge(self, block: Block) -> None:
-        """Joins the block with the neighbours that the reader's list has joined to it."""
-        if self.free_and_merge is None:
-            super().merge(block)
-            return
-        before = [(b.address, b.size, b.state == USED or b is block) for b in _segment(block)]
-        after = [tuple(one) for one in self.free_and_merge(list(before), block.address)]
-        start, end = _freed(before, after, block)
-        kept = [b for b in (block.before, block.after) if b is not None]
-        for neighbour in kept:
-            if not start <= neighbour.address < end and neighbour.state != USED:
-                neighbour.state = "kept apart"
-        super().merge(block)
-        for neighbour in kept:
-            if neighbour.state == "kept apart":
-                neighbour.state = block.state
+    def empty_cache(self) -> None:
+        """Gives segments without a used block back, but not those of graphs."""
+        for segment in self.segments[:]:
+            (address, size, used), *others = segment.blocks
+            if not (used or others) and segment.pool[2] == (0, 0):
+                self.segments.remove(segment)
+                self.driver.free(address, size)
 
 
-def _segment(block: Block) -> list[Block]:
-    while block.before is not None:
-        block = block.before
-    blocks = [block]
-    while blocks[-1].after is not None:
-        blocks.append(blocks[-1].after)
-    return blocks
-
-
-def _freed(before: list[tuple[int, int, bool]], after: list[Any], block: Block) -> tuple[int, int]:
-    """Begin and end of the free block that holds the freed one. Raises: Impossible."""
-    text = f"free_and_merge, for the block at {block.address},"
+def _checked(before: Blocks, after: list[Any], freed: int) -> Blocks:
+    """A segment's blocks after the one at `freed` was freed, if they can be. Raises: Impossible."""
+    text = f"free_and_merge, for the block at {freed},"
     if not all(len(one) == 3 for one in after):
         raise Impossible(f"{text} gives {after!r:.80}, want (address, size, used) for each block")
     at = before[0][0]
@@ -144,14 +159,13 @@ def _freed(before: list[tuple[int, int, bool]], after: list[Any], block: Block) 
         at = address + size
     if at != before[-1][0] + before[-1][1]:
         raise Impossible(f"{text} gives a segment of another size")
-    holds = [(a, a + s) for a, s, used in after if not used and a <= block.address < a + s]
-    if not holds:
-        raise Impossible(f"{text} leaves it in use")
-    start, end = holds[0]
-    lost = [a for a, _, used in before if used and start <= a < end and a != block.address]
+    kept = {(address, size) for address, size, used in after if used}
+    lost = [a for a, size, used in before if used and a != freed and (a, size) not in kept]
     if lost:
         raise Impossible(f"{text} frees the block at {lost[0]} too, which is in use")
-    return start, end
+    if any(address <= freed < address + size for address, size in kept):
+        raise Impossible(f"{text} leaves it in use")
+    return [(int(address), int(size), bool(used)) for address, size, used in after]
 
 
 def _pair(answer: Any, name: str, wanted: str) -> tuple[int, int]:
@@ -190,9 +204,9 @@ def score(program: Program, **functions: Any) -> Score:
     return Score(same, len(requests), next(differ, ""))
 
 
-def _answers(program: Program, allocator: CachingAllocator) -> Iterator[tuple[int, ...]]:
+def _answers(program: Program, allocator: Any) -> Iterator[tuple[int, ...]]:
     """For each request the block's address, its bytes, and those of the segments asked for."""
-    live: dict[int, Block] = {}
+    live: dict[int, Any] = {}
     for step in program.steps:
         if step.action == "alloc":
             made = len(allocator.driver.calls)

@@ -1,7 +1,7 @@
 """Checkers for chapter 9, "Memory snapshots"."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
@@ -10,19 +10,19 @@ from typing import Any
 
 import torch
 
-from course_utils.chapters.memory_snapshots.made_snapshots import history_of
+from course_utils.chapters.memory_snapshots import assembled_allocator as rules
 from course_utils.chapters.memory_snapshots.programs import growing_cache, large_optimizer, training
 from course_utils.chapters.memory_snapshots.scores import all_right, scored
 from course_utils.lesson.answers import as_list, as_numbers, shown
 from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.memory.allocator.rules import CachingAllocator, MiB
+from course_utils.memory.allocator.rules import MiB
 from course_utils.memory.fake_gpu import fake_gpu, is_available
+from course_utils.memory.made_snapshots import history_of
 from course_utils.memory.snapshots.lives import History
 from course_utils.memory.views.timeline import draw_timeline
 
 EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511, 10 * MiB,
          10 * MiB + 1, 12 * MiB, 12 * MiB + 1)  # fmt: skip
-Blocks = list[tuple[int, int, bool]]
 
 
 @exercise(
@@ -36,16 +36,13 @@ Blocks = list[tuple[int, int, bool]]
 )
 def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
     """At every border of the rules, at random sizes, and in training runs."""
-    real = CachingAllocator()
 
     def plain(request: int) -> tuple[float, ...]:
         answer = as_list(sizes(request), f"(block, segment) for a request of {request:,} bytes")
         return tuple(as_numbers(answer, 2))
 
     for request in (*EDGES, *(random.randrange(1, 64 * MiB) for _ in range(200))):
-        block = real.round(request)
-        want = (block, real.segment_size(block))
-        got = plain(request)
+        want, got = rules.sizes(request), plain(request)
         if got != want:
             raise Wrong(
                 f"a request of {request:,} bytes: you say {got}, want {want} (block, "
@@ -73,9 +70,9 @@ def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) 
             return None
         return tuple(as_numbers(as_list(answer, "(address, bytes) or None"), 2))
 
-    for size, free, want in _free_lists():
+    for size, free in _free_lists():
         random.shuffle(free)
-        got = plain(free, size)
+        want, got = rules.find_and_split(free, size), plain(free, size)
         if got != want:
             blocks = ", ".join(f"{held:,} at {address}" for address, held in sorted(free))
             raise Wrong(
@@ -85,36 +82,30 @@ def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) 
     return all_right(find_and_split=plain)
 
 
-FreeList = tuple[int, list[tuple[int, int]], tuple[int, int] | None]
-AT_THE_BORDERS: tuple[FreeList, ...] = (
-    (512, [], None),
-    (512, [(0, 512), (2 * MiB, 512)], (0, 512)),
-    (MiB - 512, [(0, MiB + 512), (2 * MiB, 2 * MiB)], (0, MiB - 512)),
-    (MiB, [(0, MiB + 512), (2 * MiB, 2 * MiB)], (0, MiB)),
-    (MiB + 512, [(0, 2 * MiB + 512)], (0, 2 * MiB + 512)),
-    (MiB + 512, [(0, 2 * MiB + 1024)], (0, MiB + 512)),
-    (3 * 1024 * MiB, [(0, 2**36), (2**36, 2**37)], (0, 3 * 1024 * MiB)),
+AT_THE_BORDERS: tuple[tuple[int, rules.FreeBlocks], ...] = (
+    (512, []),
+    (512, [(0, 512), (2 * MiB, 512)]),
+    (MiB - 512, [(0, MiB + 512), (2 * MiB, 2 * MiB)]),
+    (MiB, [(0, MiB + 512), (2 * MiB, 2 * MiB)]),
+    (MiB + 512, [(0, 2 * MiB + 512)]),
+    (MiB + 512, [(0, 2 * MiB + 1024)]),
+    (3 * 1024 * MiB, [(0, 2**36), (2**36, 2**37)]),
 )
 
 
-def _free_lists() -> list[FreeList]:
-    """Request, free blocks, and what is right: rules 2 and 4 for both pools."""
-    lists = [(size, list(free), want) for size, free, want in AT_THE_BORDERS]
+def _free_lists() -> Iterator[tuple[int, rules.FreeBlocks]]:
+    """Requests and free blocks: gaps, ties and near misses in both pools."""
+    yield from ((size, list(free)) for size, free in AT_THE_BORDERS)
     for _ in range(30):
         a, b, c = sorted(random.sample(range(0, 200 * MiB, 2 * MiB), 3))
         n = 512 * random.randrange(1, 2000)
-        lists += [
-            (n, [(a, n + 512), (b, n), (c, 2 * n + 512)], (b, n)),
-            (n, [(a, 2 * n + 1024), (b, n + 512), (c, n + 512)], (b, n)),
-            (n + 512, [(a, n), (b, n)], None),
-        ]
+        yield n, [(a, n + 512), (b, n), (c, 2 * n + 512)]
+        yield n, [(a, 2 * n + 1024), (b, n + 512), (c, n + 512)]
+        yield n + 512, [(a, n), (b, n)]
         m = MiB + 512 * random.randrange(1, 40000)
-        lists += [
-            (m, [(a, m + MiB), (b, m + 4 * MiB)], (a, m + MiB)),
-            (m, [(a, m + 4 * MiB), (b, m + MiB + 512)], (b, m)),
-            (m, [(a, m - 512), (b, m + 512), (c, m + 512)], (b, m + 512)),
-        ]
-    return lists
+        yield m, [(a, m + MiB), (b, m + 4 * MiB)]
+        yield m, [(a, m + 4 * MiB), (b, m + MiB + 512)]
+        yield m, [(a, m - 512), (b, m + 512), (c, m + 512)]
 
 
 @exercise(
@@ -129,14 +120,13 @@ def _free_lists() -> list[FreeList]:
 def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
     """On segments of up to five blocks, for every block in use; then in training runs."""
 
-    def plain(segment: Blocks, address: int) -> list[tuple[Any, ...]]:
+    def plain(segment: rules.Blocks, address: int) -> list[tuple[Any, ...]]:
         answer = as_list(free_and_merge(list(segment), address), "a list of blocks")
         return [tuple(as_list(block, "(address, bytes, used) for a block")) for block in answer]
 
     for segment in _segments():
         for address in [a for a, _, used in segment if used]:
-            want = _merged(segment, address)
-            got = plain(segment, address)
+            want, got = rules.free_and_merge(segment, address), plain(segment, address)
             if got != want:
                 raise Wrong(
                     f"segment {segment}, block {address} freed: you say {got!r:.200}, want {want}. "
@@ -145,7 +135,7 @@ def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
     return all_right(free_and_merge=plain)
 
 
-def _segments() -> list[Blocks]:
+def _segments() -> list[rules.Blocks]:
     """Every order that one to five blocks can have, never two free ones side by side."""
     segments = []
     for order in (o for count in range(1, 6) for o in product([True, False], repeat=count)):
@@ -155,17 +145,6 @@ def _segments() -> list[Blocks]:
             begins = [begin + sum(sizes[:place]) for place in range(len(order))]
             segments.append(list(zip(begins, sizes, order, strict=True)))
     return segments
-
-
-def _merged(segment: Blocks, address: int) -> Blocks:
-    result: Blocks = []
-    for at, size, used in segment:
-        free = not used or at == address
-        if free and result and not result[-1][2]:
-            result[-1] = (result[-1][0], result[-1][1] + size, False)
-        else:
-            result.append((at, size, not free))
-    return result
 
 
 @cache

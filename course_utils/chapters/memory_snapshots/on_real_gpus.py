@@ -1,44 +1,26 @@
-"""What chapter 9 asks a real GPU: when it refuses, and what it reserves with other settings.
+"""What chapter 9 asks a real GPU: what it reserves with other settings.
 
 And what real GPUs gave others, beside what the course predicts for them.
 """
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 
-from course_utils.chapters.memory_snapshots.peak_by_model import REAL_RUNS, predicted
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
+from course_utils.core import files
 from course_utils.core.evidence import Row, published
 from course_utils.memory import what_if
 from course_utils.memory.allocator.settings import Settings
-from course_utils.memory.on_gpu import emptied, reserved_on_gpu
+from course_utils.memory.kept_predictions import predicted
+from course_utils.memory.on_gpu import reserved_on_gpu
 from course_utils.memory.prediction import cublas_workspace
 
+REAL_RUNS = files.DATA / "predicted" / "real_runs.json"
 SETTINGS = (
     "", "roundup_power2_divisions:4", "max_split_size_mb:21", "expandable_segments:True",
 )  # fmt: skip
-
-
-def refusal_on_gpu(run: Callable[[torch.device], Any], limit: int) -> str:
-    """What torch says where `run(device)` wants more of this GPU than `limit` bytes; "" if not.
-
-    What the process holds already doesn't count. Raises: what else `run` raises.
-    """
-    emptied()
-    total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + limit) / total)
-    said = ""
-    try:
-        run(torch.device("cuda"))
-    except torch.OutOfMemoryError as error:
-        said = str(error)
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)
-    emptied()  # only now: the error's traceback held the tensors
-    return said
 
 
 def knobs(program: what_if.Program) -> list[Row]:

@@ -5,9 +5,9 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from course_utils.chapters.memory_snapshots.made_snapshots import loaded
 from course_utils.core.evidence import Row, published
 from course_utils.memory.allocator.rules import Driver
+from course_utils.memory.made_snapshots import loaded
 from course_utils.memory.snapshots.snapshot import Snapshot
 
 TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"

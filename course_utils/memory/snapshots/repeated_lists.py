@@ -6,29 +6,39 @@ instruction that asks for the first: what is read is equal, in less time and mem
 """
 
 import re
+from collections.abc import Iterable, Iterator
 
 BEGINNING = b"]\x94("  # of a list that is put together at once
-PIECE = 2**23  # bytes that are taken apart at once
+PIECE = 2**20  # bytes that are taken apart at once
 # A list of references, if what looks like its end is the end; the e of "he" is mostly a reference.
 # It matches even where there is no end, so that nothing is looked at twice.
 PERHAPS = re.compile(rb"\]\x94(\([hj](?:[^e]++|e(?![hju\]}e])|(?<=h)e)*+e?+)")
 REFERENCES = re.compile(rb"\((?>(?:h.){8}|(?:j....){8}|h.|j....)*+e(?!\()", re.DOTALL)
 
 
-def with_lists_once(body: bytes) -> bytes:
-    """The same program, with each list of references written out once.
+def with_lists_once(parts: Iterable[bytes]) -> bytes:
+    """The same program, of parts in order, with each list of references written out once.
 
     Lists are looked for by their bytes alone: text can't hold these, as they aren't UTF-8, but a
     number can, so the result has to be checked like any program.
     """
     again: dict[bytes, bytes] = {}  # by the bytes of a list that was there: what asks for it
-    parts, at = [], 0
-    while at < len(body):
-        stop = body.find(BEGINNING, at + PIECE)
-        stop = stop if stop >= 0 else len(body)
-        parts.append(_shortened(body[at:stop], again))
-        at = stop
-    return b"".join(parts)
+    return b"".join([_shortened(piece, again) for piece in _pieces(parts)])
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that begin with a list."""
+    waiting, size = [b""], 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= PIECE:
+            piece, size = b"".join(waiting), 0
+            stop = piece.rfind(BEGINNING)
+            stop = stop if stop > 0 else len(piece)
+            yield piece[:stop]
+            waiting = [piece[stop:]]
+    yield b"".join(waiting)
 
 
 def _shortened(body: bytes, again: dict[bytes, bytes]) -> bytes:

@@ -6,7 +6,7 @@ allocated before them can be known only by undoing them, last first.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from course_utils.memory.allocator import expandable, rules
@@ -152,7 +152,7 @@ class _Blocks:
             at = blocks[-1].end
         if whole.end > at:
             blocks.append(Block(at, whole.end - at, 0, "inactive"))
-        return replace(whole, blocks=tuple(blocks))
+        return whole._replace(blocks=tuple(blocks))
 
     def _block(self, address: int, room: int, whole: Segment) -> Block:
         state = "active_pending_free" if address in self.pending else "active_allocated"
@@ -205,7 +205,7 @@ class _Ranges:
         self._remove(whole)
         for start, stop in ((whole.address, address), (end, whole.end)):
             if stop > start:
-                self._add(replace(whole, address=start, total_size=stop - start))
+                self._add(whole._replace(address=start, total_size=stop - start))
         return True
 
     def undo_unmap(self, address: int, size: int, place: int) -> bool:
@@ -216,7 +216,7 @@ class _Ranges:
         for other in self._neighbours(mapped):
             self._remove(other)
             start, size = min(other.address, mapped.address), other.total_size + mapped.total_size
-            mapped = replace(other, address=start, total_size=size)
+            mapped = other._replace(address=start, total_size=size)
         return self._add(mapped)
 
     def _neighbours(self, new: Segment) -> list[Segment]:

@@ -6,25 +6,30 @@ all collide, or nest tuples until hashing one overflows the stack. So the instru
 first, against the few forms in which Python's own pickler writes plain data, and only a file that
 consists of nothing else reaches `pickle`. Both take time and memory in proportion to the file.
 
-The forms are regular expressions over the bytes. Every repetition is possessive, so that matching
-is linear in the file. A flat form is a value whose inside holds no further dict; an event of a
-trace, with its list of frames, is one, so that one match runs over thousands of them, most of them
-by patterns of their own (`learned_shapes`).
-
-What repeats a list of references to the same few frames is read once (`repeated_lists`).
+The forms are those of `plain_forms`. What repeats a list of references to the same few frames is
+read once (`repeated_lists`).
 Source of the instructions: Python's `pickletools`.
 """
 
 import gc
 import io
+import os
 import pickle
 import pickletools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
-from course_utils.memory.snapshots.learned_shapes import learned
+from course_utils.memory.snapshots.plain_forms import (
+    LONG_TEXT,
+    PAIRS,
+    PUSHES,
+    SINGLE,
+    TOKEN,
+    frequent,
+    pushes,
+)
 from course_utils.memory.snapshots.repeated_lists import with_lists_once
 
 LARGEST_BYTES = 2**30
@@ -36,58 +41,24 @@ NAMED = re.compile(
 )  # fmt: skip
 
 
-def _either(*forms: bytes) -> bytes:
-    return b"(?>" + b"|".join(forms) + b")"
-
-
-def _counted(code: bytes, longest: int) -> bytes:
-    """An instruction whose next byte says how many bytes follow."""
-    lengths = (re.escape(bytes([n])) + (b".{%d}" % n if n else b"") for n in range(longest + 1))
-    return code + _either(*lengths)
-
-
-_MEMO = rb"\x94?+"
-_GET = _either(rb"h.", rb"j.{4}")
-_TEXT = _counted(rb"\x8c", 255) + _MEMO
-_INT = _either(rb"K.", rb"M..", rb"J.{4}", _counted(rb"\x8a", 9))
-_TUPLE = _either(rb"\x85", _INT + _either(rb"\x86", _INT + rb"\x87")) + _MEMO
-_AGAIN = rb"J.{4}Q\x94"  # the list of this number: a file's own gets no more than these either
-_LEAF = _either(
-    _AGAIN, _GET, _INT + b"(?:" + _TUPLE + b")?+", _TEXT, rb"[N\x88\x89]", rb"G.{8}", rb"\)"
-)
-_KEY = _either(_GET, _TEXT)
-
-
-def _container(begin: bytes, entry: bytes, one: bytes, end: bytes) -> bytes:
-    several = rb"\((?:" + entry + b")*+" + end + rb"(?!\()"  # over 1,000 come in several batches
-    return begin + _MEMO + _either(several, entry + one, rb"(?!\()")
-
-
-_LIST = _container(rb"\]", _LEAF, b"a", b"e") + b"Q?+"
-_DICT = _container(rb"\}", _KEY + _either(_LEAF, _LIST), b"s", b"u")
-_FLAT = _either(_LEAF, _LIST, _DICT)
-
-
-def _pushes(shapes: list[bytes]) -> re.Pattern[bytes]:
-    """Flat forms one after the other, tried after dicts of these shapes."""
-    return re.compile(b"(?:" + b"|".join([*shapes, _FLAT]) + b")*+", re.DOTALL)
-
-
-DICT = re.compile(_DICT, re.DOTALL)
-SINGLE = re.compile(_FLAT, re.DOTALL)
-PUSHES = _pushes([])
-PAIRS = re.compile(b"(?:" + _KEY + _FLAT + b")*+", re.DOTALL)
-LONG_TEXT = re.compile(rb"X(.{4})|\x8d(.{8})", re.DOTALL)
-TOKEN = re.compile(
-    rb"(?P<open>[\]}]\x94?+\()|(?P<close>[eu]\(?+)|(?P<append>a)"
-    rb"|(?P<text>X(?P<long>.{4})|\x8d(?P<longer>.{8}))"
-    rb"|(?P<push>" + _either(_KEY, _LIST, _DICT) + rb")|(?P<loose>s|[\x85-\x87]\x94?+)",
-    re.DOTALL,
-)
-
-
 class SnapshotError(ValueError):
     """A file that is no snapshot, or more than one; the message is a sentence."""
+
+
+class _Program:
+    """Instructions as a file of one frame, which the unpickler is handed as it is, not a copy."""
+
+    def __init__(self, body: bytes) -> None:
+        self.head = io.BytesIO(b"\x80\x04\x95" + len(body).to_bytes(8, "little"))
+        self.bodies = [body]
+
+    def read(self, size: int) -> bytes:
+        """The bytes of the head, then all the instructions."""
+        return self.head.read(size) or (self.bodies.pop() if self.bodies else b"")
+
+    def readline(self) -> bytes:
+        """No line: plain data has none."""
+        return b""
 
 
 class _Refusing(pickle.Unpickler):
@@ -96,7 +67,7 @@ class _Refusing(pickle.Unpickler):
     What `with_lists_once` asks for, lists of references that were kept, is all there is.
     """
 
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: _Program) -> None:
         super().__init__(file)
         self.kept: list[list[Any]] = []
 
@@ -112,23 +83,28 @@ class _Refusing(pickle.Unpickler):
         raise SnapshotError("it asks for an object kept elsewhere.")
 
 
-def read(data: bytes, largest_bytes: int = LARGEST_BYTES) -> Any:
+def read(data: bytes) -> Any:
+    """The plain data in a pickle in memory: as `read_file` reads it. Raises: SnapshotError."""
+    return read_file(io.BytesIO(data))
+
+
+def read_file(file: IO[bytes], largest_bytes: int = LARGEST_BYTES) -> Any:
     """The plain data in a pickle of protocol 4 or 5, as Python has written it since 3.8.
 
     Lists, dicts with text as keys, short tuples, numbers, text, True, False and None; nothing is
     imported or called. Takes at most about 40 times the file's size in memory.
     Raises: SnapshotError, one sentence, for anything else.
     """
-    if len(data) > largest_bytes:
+    size = file.seek(0, os.SEEK_END)
+    if size > largest_bytes:
         raise SnapshotError(
-            f"it has {len(data):,} bytes, over the limit of {largest_bytes:,}; where you trust it "
+            f"it has {size:,} bytes, over the limit of {largest_bytes:,}; where you trust it "
             f"and have the memory, pass a larger `largest_bytes`."
         )
-    body = _checked(_without_frames(data))
-    program = data[:2] + b"\x95" + len(body).to_bytes(8, "little") + body
+    _look_at_ends(file, size)
     try:
         with without_collector():
-            return _Refusing(io.BytesIO(program)).load()
+            return _Refusing(_Program(_checked(file, size))).load()
     except SnapshotError:
         raise
     except Exception as problem:  # a broken program fails in many ways, and each means the same
@@ -147,37 +123,44 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _without_frames(data: bytes) -> bytes:
-    """The instructions alone: protocol 4 packs them in frames, with long text between these."""
-    if data[:1] != b"\x80" or data[-1:] != b".":
+def _look_at_ends(file: IO[bytes], size: int) -> None:
+    file.seek(0)
+    beginning = file.read(2)
+    file.seek(max(size - 1, 0))
+    if size < 3 or beginning[:1] != b"\x80" or file.read(1) != b".":
         raise SnapshotError(
             "it isn't a whole pickle file, which begins with 80 (hex), ends with a dot."
         )
-    if data[1] not in (4, 5):
-        raise SnapshotError(f"it is a pickle of protocol {data[1]}, and torch writes 4 or 5.")
-    parts, at, view = [], 2, memoryview(data)
-    while at < len(data):
-        if data[at] == 0x95:
-            end = at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")
-            parts.append(view[at + 9 : end])
-        elif text := LONG_TEXT.match(data, at):
-            end = text.end() + int.from_bytes(text[1] or text[2], "little")
-            parts.append(view[at:end])
+    if beginning[1] not in (4, 5):
+        raise SnapshotError(f"it is a pickle of protocol {beginning[1]}, and torch writes 4 or 5.")
+
+
+def _instructions(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """The instructions alone: protocol 4 packs them in frames, with long text between these."""
+    at = 2
+    while at < size:
+        file.seek(at)
+        head = file.read(9)
+        if head[:1] == b"\x95":
+            start, end = at + 9, at + 9 + int.from_bytes(head[1:], "little")
+        elif text := LONG_TEXT.match(head):
+            start, end = at, at + text.end() + int.from_bytes(text[1] or text[2], "little")
         else:
-            end = len(data)
-            parts.append(view[at:])
-        if end > len(data):
+            start, end = at, size
+        if end > size:
             raise SnapshotError("it is cut off: a part claims more bytes than there are.")
+        file.seek(start)
+        yield file.read(end - start)
         at = end
-    return b"".join(parts)
 
 
-def _checked(body: bytes) -> bytes:
-    """A program of the forms above that gives the same data as `body`, if `body` is one."""
-    shorter = with_lists_once(body)
+def _checked(file: IO[bytes], size: int) -> bytes:
+    """A program of the forms above that gives the same data as a file's, if that is one."""
+    shorter = with_lists_once(_instructions(file, size))
     try:
         _check(shorter)
     except SnapshotError:  # a wrong file, or one with a number made to look like a list
+        body = b"".join(_instructions(file, size))
         _check(body)
         return body
     return shorter
@@ -192,13 +175,13 @@ def _check(body: bytes) -> None:
     opened = body.count(b"]") + body.count(b"}")
     if opened > len(body) // 6 + LOOSE:
         raise SnapshotError(f"its {len(body):,} bytes open {opened:,} containers: a memory bomb.")
-    shapes = learned(body, DICT)
-    pushes = _pushes(shapes) if shapes else PUSHES
+    shapes = frequent(body)
+    flat = pushes(shapes) if shapes else PUSHES
     brackets, heights, loose, at, end = [b""], [0], 0, 0, len(body)
     while at < end - 1:
         inside_dict = brackets[-1] == b"u"
         if not inside_dict:
-            at = pushes.match(body, at).end()  # type: ignore[union-attr]
+            at = flat.match(body, at).end()  # type: ignore[union-attr]
         elif heights[-1] % 2 == 0:
             at = PAIRS.match(body, at).end()  # type: ignore[union-attr]
         elif single := SINGLE.match(body, at):

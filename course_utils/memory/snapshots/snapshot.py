@@ -6,10 +6,13 @@ of torch 2.1 to 2.13 differ in the fields that they lack.
 Source of the schema: torch/csrc/cuda/Module.cpp and torch/cuda/_memory_viz.py.
 """
 
+import io
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from course_utils.memory.snapshots import safe_pickle
 from course_utils.memory.snapshots.events import (
@@ -45,8 +48,7 @@ class Block(NamedTuple):
         return self.state != "inactive"
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Memory that the allocator got from the driver, cut into blocks; sizes in bytes."""
 
     device: int
@@ -118,15 +120,20 @@ def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_B
     """
     path = Path(path)
     with path.open("rb") as file:
-        data = file.read(min(path.stat().st_size, largest_bytes) + 1)
-    return loads(data, path.name, largest_bytes)
+        return _loaded(file, path.name, largest_bytes)
 
 
-def loads(data: bytes, name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
+def loads(data: bytes, name: str) -> Snapshot:
     """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
+    return _loaded(io.BytesIO(data), name)
+
+
+def _loaded(file: IO[bytes], name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
     try:
         with safe_pickle.without_collector():
-            return _snapshot(name, safe_pickle.read(data, largest_bytes), len(data))
+            return _snapshot(
+                name, safe_pickle.read_file(file, largest_bytes), file.seek(0, os.SEEK_END)
+            )
     except SnapshotError as problem:
         raise SnapshotError(f"{name} is refused: {problem}") from None
 
@@ -157,17 +164,21 @@ def _snapshot(name: str, content: Any, size: int) -> Snapshot:
 
 
 def _segment(raw: dict[str, Any], stacks: Stacks, walked: Walked) -> Segment:
-    start = at = size_of(raw["address"])
-    blocks = []
-    for b in walked.list(raw["blocks"]):
-        state, size = text_of(b["state"]), can_be(size_of(b["size"]))
-        asked = 0 if state == "inactive" else size_of(b.get("requested_size", size))
-        stack = stacks.intern(b.get("frames"))
-        blocks.append(Block(size_of(b.get("address", at)), size, asked, state, stack))
-        at = blocks[-1].address + size
+    start = size_of(raw["address"])
+    blocks = tuple(_blocks(walked.list(raw["blocks"]), start, stacks))
     total = can_be(size_of(raw["total_size"]))
     return Segment(
         size_of(raw.get("device", 0)), start, total, int(raw["stream"]),
         "small" if raw["segment_type"] == "small" else "large", pool_of(raw.get("segment_pool_id")),
-        bool(raw.get("is_expandable")), tuple(blocks), stacks.intern(raw.get("frames")),
+        bool(raw.get("is_expandable")), blocks, stacks.intern(raw.get("frames")),
     )  # fmt: skip
+
+
+def _blocks(raw: list[dict[str, Any]], at: int, stacks: Stacks) -> Iterator[Block]:
+    """The blocks of a segment that begins at an address; old files leave theirs out."""
+    for b in raw:
+        state, size = text_of(b["state"]), can_be(size_of(b["size"]))
+        asked = 0 if state == "inactive" else size_of(b.get("requested_size", size))
+        address = size_of(b.get("address", at))
+        yield Block(address, size, asked, state, stacks.intern(b.get("frames")))
+        at = address + size

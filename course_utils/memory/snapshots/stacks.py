@@ -64,15 +64,17 @@ class Stacks:
 
     def intern(self, frames: Any) -> int:
         """The number of a stack as the file has it, a list of dicts or nothing."""
+        if frames is None or frames == []:
+            return 0
         known = self._seen_lists.get(id(frames))
         if known is not None:
             return known
-        if frames is not None and not isinstance(frames, list):
+        if not isinstance(frames, list):
             raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
-        same = tuple(map(id, frames or ()))
+        same = tuple(map(id, frames))
         number = self._seen_frame_lists.get(same)
         if number is None:
-            stack = tuple(self._frame(frame) for frame in frames or ())
+            stack = tuple(map(self._frame, frames))
             number = self._number_of_stack.setdefault(stack, len(self._stacks))
             if number == len(self._stacks):
                 self._stacks.append(stack)
@@ -83,9 +85,9 @@ class Stacks:
     def numbers(self, stacks: Sequence[Any]) -> Iterator[int]:
         """The number of each of these stacks; a list that is there many times is read once."""
         each = list(map(id, stacks))
-        for frames in dict(zip(each, stacks, strict=True)).values():
-            self.intern(frames)
-        return map(self._seen_lists.__getitem__, each)
+        found = dict(zip(each, stacks, strict=True))
+        numbers = {at: self.intern(frames) for at, frames in found.items()}
+        return map(numbers.__getitem__, each)
 
     def forget_sources(self) -> None:
         """Lets go of the file's own objects once everything is read."""

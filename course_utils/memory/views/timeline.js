@@ -90,8 +90,7 @@ function render({ model, el }) {
     const ink = context.fillStyle
     const x = (column) => LEFT + (column / bands.columns) * (width - LEFT)
     const y = (bytes) => HEIGHT - BOTTOM - (bytes / state.top) * (HEIGHT - BOTTOM - TOP)
-    const below = new Float64Array(bands.columns)
-    for (let row = 0; row < bands.rows; row++) drawBand(context, row, below, x, y)
+    drawBands(context, x, y)
     context.strokeStyle = context.fillStyle = ink
     context.lineWidth = 1.4
     context.beginPath()
@@ -116,30 +115,43 @@ function render({ model, el }) {
     drawPicked(picked, state)
   }
 
-  function drawBand(context, row, below, x, y) {
-    const rest = bands.group[row] * bands.columns
-    if (!bands.single[row] && !bands.small.subarray(rest, rest + bands.columns).some(Boolean)) return
-    const from = bands.single[row] ? bands.first[row] : 0
-    const to = bands.single[row] ? bands.last[row] : bands.columns
-    const upper = []
+  // An area for each group, then a line around each band that is high enough to be told apart.
+  function drawBands(context, x, y) {
+    const below = new Float64Array(bands.columns), seen = []
+    let foot = below.slice()
+    for (let row = 0; row < bands.rows; row++) {
+      const from = bands.single[row] ? bands.first[row] : 0
+      const to = bands.single[row] ? bands.last[row] : bands.columns
+      const high = bands.single[row] && bands.size[row] > 0.01 * model.get("state").top
+      const low = high || row === pointed ? below.slice(from, to) : null
+      for (let column = from; column < to; column++) below[column] += heightOf(bands, row, column)
+      if (low) seen.push([row, from, low, below.slice(from, to)])
+      if (bands.group[row + 1] === bands.group[row]) continue
+      trace(context, 0, foot, below, x, y)
+      context.fillStyle = bands.groups[bands.group[row]][1]
+      context.fill()
+      foot = below.slice()
+    }
+    for (const [row, from, low, high] of seen) {
+      trace(context, from, low, high, x, y)
+      context.strokeStyle = row === pointed ? "#000" : "#fff"
+      context.lineWidth = row === pointed ? 2 : 0.4
+      context.stroke()
+    }
+  }
+
+  // The way around an area with steps that begins in a column: its top, then its bottom backwards.
+  function trace(context, from, low, high, x, y) {
     context.beginPath()
-    for (let column = from; column < to; column++) {
-      const top = below[column] + heightOf(bands, row, column)
-      context.lineTo(x(column), y(below[column]))
-      context.lineTo(x(column + 1), y(below[column]))
-      upper.push(top)
+    for (let at = 0; at < high.length; at++) {
+      if (high[at] !== high[at - 1]) context.lineTo(x(from + at), y(high[at]))
+      if (high[at] !== high[at + 1]) context.lineTo(x(from + at + 1), y(high[at]))
     }
-    for (let column = to - 1; column >= from; column--) {
-      below[column] = upper[column - from]
-      context.lineTo(x(column + 1), y(below[column]))
-      context.lineTo(x(column), y(below[column]))
+    for (let at = low.length - 1; at >= 0; at--) {
+      if (low[at] !== low[at + 1]) context.lineTo(x(from + at + 1), y(low[at]))
+      if (low[at] !== low[at - 1]) context.lineTo(x(from + at), y(low[at]))
     }
-    context.fillStyle = context.strokeStyle = bands.groups[bands.group[row]][1]
-    context.fill()
-    const high = bands.single[row] && bands.size[row] > 0.01 * model.get("state").top
-    context.strokeStyle = row === pointed ? "#000" : high ? "#fff" : context.fillStyle
-    context.lineWidth = row === pointed ? 2 : 0.4
-    context.stroke()
+    context.closePath()
   }
 
   function drawAxes(context, state, x, y) {

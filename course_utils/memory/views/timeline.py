@@ -140,6 +140,7 @@ class MemoryTimeline(MemoryView):
     def _begin(self) -> None:
         self.shown = bands(self.history)
         self.groups = groups(self.history)
+        self.start = str(self.history.start)  # of all segments: too slow to write at each step
 
     def do_window(self, edges: list[float]) -> None:
         """Shows the moments between two, put right where they lie outside or too close."""
@@ -179,7 +180,7 @@ class MemoryTimeline(MemoryView):
             "scale": scale,
             "unit": unit,
             "top": most * 1.12,
-            "start": str(self.history.start),
+            "start": self.start,
         }
 
     def _numbers(self) -> bytes:

@@ -1,15 +1,15 @@
 """The snapshots that the course ships: made of real code, in torch's schema, and up to date."""
 
-import json
 from pathlib import Path
 
 import pytest
-import torch
 
 from course_utils.chapters.memory_snapshots import chapter_snapshots
-from course_utils.chapters.memory_snapshots.made_snapshots import FOLDER, made, write
+from course_utils.chapters.memory_snapshots.chapter_snapshots import FOLDER
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
-from course_utils.core import evidence, files, recording
+from course_utils.core import evidence
+from course_utils.memory import kept_snapshots
+from course_utils.memory.made_snapshots import write
 from course_utils.memory.recorded import is_repeated
 from course_utils.memory.snapshots import snapshot
 
@@ -44,74 +44,19 @@ def test_only_the_snapshots_that_the_course_ships_are_found(chapter):
             find("snapshot_of_nothing")
 
 
-@pytest.fixture
-def gpu(monkeypatch):
-    """A GPU as far as taking snapshots goes."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(chapter_snapshots, "emptied", lambda: 0)
-    for name in ("max_memory_allocated", "max_memory_reserved"):
-        monkeypatch.setattr(torch.cuda, name, lambda: 5)
+def test_a_program_is_recorded_under_its_chapter_and_name(chapter, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kept_snapshots, "take_snapshot", lambda *given: asked.append(given))
+    assert chapter_snapshots.record_snapshot("snapshot_leak", print) is None
+    assert asked == [
+        ("09_memory_snapshots/snapshot_leak", PROGRAMS["snapshot_leak"],
+         "memory_snapshots/programs.py", print)
+    ]  # fmt: skip
 
 
-NATIVE = "std::vector<at::Tensor> torch::autograd::generated::AddBackward0::apply(std::vector&&)"
-STACK = [
-    {"name": "at::_ops::add::call(at::Tensor const&)", "filename": "??", "line": 0},
-    {"name": "c10::cuda::malloc(unsigned long)", "filename": "/build/c10.cpp", "line": 0},
-    {"name": NATIVE, "filename": "/build/x.cpp", "line": 0},
-    {"name": "f", "filename": "/home/someone/course/a.py", "line": 1},
-]
-
-
-def take(program, path):
-    content = made(lambda: torch.ones(10))
-    for event in content["device_traces"][0]:
-        event["frames"] = [dict(frame) for frame in STACK]
-    write(content, path)
-
-
-def test_without_a_gpu_no_snapshot_is_taken(chapter, monkeypatch, tmp_path):
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert chapter_snapshots.record_snapshot("snapshot_leak", pytest.fail) is None
-    assert not list(tmp_path.rglob("*"))
-
-
-def test_on_a_gpu_a_snapshot_is_taken_though_nothing_records(chapter, gpu, monkeypatch, tmp_path):
-    monkeypatch.delenv(recording.RECORD_TO, raising=False)
-    monkeypatch.chdir(tmp_path)
-    found = chapter_snapshots.record_snapshot("snapshot_leak", take)
-    assert found.peak_allocated == 5 and len(found.snapshot.trace())
-    assert list(chapter_snapshots.on_gpus("snapshot_leak", found)) == ["live: this GPU"]
-    assert not list(tmp_path.rglob("*"))
-
-
-def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(
-    chapter, gpu, monkeypatch, tmp_path
-):
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    monkeypatch.setattr(files, "RECORDED", tmp_path)
-    chapter_snapshots.record_snapshot("snapshot_leak", lambda _, path: write(made(list), path))
-    chapter_snapshots.record_snapshot("snapshot_leak", take)
-    (path,) = tmp_path.rglob("*.pickle")
-    assert chapter_snapshots.recorded_snapshot("snapshot_leak") == path
-    machine = path.relative_to(tmp_path).parts[0]
-    assert list(chapter_snapshots.on_gpus("snapshot_leak", None)) == [f"recorded: {machine}"]
-    loaded = snapshot.load(path)
-    names = {(f.name, f.filename) for stack in loaded.stacks for f in stack}
-    backward = "torch::autograd::generated::AddBackward0::apply"
-    assert names == {("at::_ops::add::call", ""), (backward, ""), ("f", "course/a.py")}
-    assert b"someone" not in path.read_bytes()
-    (kept,) = tmp_path.rglob("*.json")
-    (row,) = json.loads(kept.read_text())["rows"]
-    assert row["file_sha256"].startswith(path.name.split(".")[1])
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(evidence.EvidenceError, match="git checkout"):
-        chapter_snapshots.recorded_snapshot("snapshot_leak")
-
-
-def test_a_snapshot_too_large_to_be_kept_is_refused(chapter, gpu, monkeypatch, tmp_path):
-    monkeypatch.setenv(recording.RECORD_TO, str(tmp_path))
-    monkeypatch.setattr(chapter_snapshots, "LARGEST_KEPT", 100)
-    with pytest.raises(evidence.EvidenceError, match="at most 100 are kept"):
-        chapter_snapshots.record_snapshot("snapshot_leak", take)
-    assert not list(tmp_path.rglob("*"))
+def test_a_program_is_shown_as_just_taken_beside_what_was_recorded(monkeypatch):
+    path = FOLDER / "snapshot_leak.pickle"
+    monkeypatch.setattr(kept_snapshots, "kept", lambda of: path)
+    taken = kept_snapshots.Taken(snapshot.load(path), {}, 5, 5)
+    shown = chapter_snapshots.on_gpus("snapshot_leak", taken)
+    assert list(shown) == ["live: this GPU", f"recorded: {path.parent.parent.name}"]

@@ -1,6 +1,6 @@
 """The programs of chapter 9: a leak is one."""
 
-from course_utils.chapters.memory_snapshots.made_snapshots import FOLDER
+from course_utils.chapters.memory_snapshots.chapter_snapshots import FOLDER
 from course_utils.memory.snapshots import snapshot
 from course_utils.memory.snapshots.lives import history
 

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from course_utils.chapters.memory_snapshots.made_snapshots import loaded, made
 from course_utils.chapters.memory_snapshots.published_snapshots import (
     agreed,
     published_snapshot,
@@ -12,6 +11,7 @@ from course_utils.chapters.memory_snapshots.published_snapshots import (
 )
 from course_utils.core import files
 from course_utils.memory.allocator.rules import CachingAllocator
+from course_utils.memory.made_snapshots import loaded, made
 from course_utils.memory.recorded import blocks, events, is_repeated
 from course_utils.memory.snapshots import snapshot
 from course_utils.memory.snapshots.lives import history

@@ -1,14 +1,16 @@
 """What is matched by a shape learned from a file is what the grammar of plain data matches."""
 
+import io
 import pickle
 import random
 import re
 
 import pytest
 
-from course_utils.memory.snapshots import safe_pickle
+from course_utils.memory.snapshots import plain_forms, safe_pickle
 from course_utils.memory.snapshots.learned_shapes import learned, shape_of
-from course_utils.memory.snapshots.safe_pickle import DICT, SnapshotError
+from course_utils.memory.snapshots.plain_forms import DICT, NESTED
+from course_utils.memory.snapshots.safe_pickle import SnapshotError
 from tests.support.snapshots import damaged, small_snapshot
 
 pytestmark = pytest.mark.without_torch
@@ -49,6 +51,20 @@ def test_what_a_learned_shape_accepts_the_grammar_accepts(seed):
     assert accepted > 500
 
 
+def test_a_segment_is_known_by_its_shape_whatever_the_number_of_its_blocks():
+    made = [
+        {"address": 2**40 + n, "blocks": [{"size": k, "frames": []} for k in range(n % 4)]}
+        for n in range(40_000)
+    ]
+    data = pickle.dumps(made)
+    shapes = [re.compile(shape, re.DOTALL) for shape in plain_forms.frequent(data)]
+    starts = [found.start() for found in re.finditer(rb"\}\x94\(", data[-2000:])]
+    texts = [found[0] for at in starts if (found := NESTED.match(data[-2000:], at))]
+    assert {text.count(b"}\x94(") for text in texts} == {1, 2, 3, 4}
+    assert all(any(shape.fullmatch(text) for shape in shapes) for text in texts)
+    assert safe_pickle.read(data) == made
+
+
 def test_a_shape_ends_where_its_dict_does():
     shape = re.compile(shape_of(b"}\x94(h\x01Nu"), re.DOTALL)
     assert shape.match(b"}\x94(h\x01Nu}") and not shape.match(b"}\x94(h\x01Nu(h\x02Nu")
@@ -62,11 +78,11 @@ def test_no_shape_is_learned_of_what_says_its_own_length(rest):
 def test_damaged_files_are_read_or_refused_the_same_with_learned_shapes(monkeypatch):
     monkeypatch.setattr("course_utils.memory.snapshots.learned_shapes.FEW", 0)
     choose, whole = random.Random(4), small_snapshot()
-    body = safe_pickle._without_frames(whole)
-    shapes = learned(body, DICT)
+    body = b"".join(safe_pickle._instructions(io.BytesIO(whole), len(whole)))
+    shapes = plain_forms.frequent(body)
     assert shapes and re.compile(b"|".join(shapes), re.DOTALL).search(body)
-    monkeypatch.setattr(safe_pickle, "learned", lambda body, grammar: [])
-    general, special = safe_pickle.PUSHES, safe_pickle._pushes(shapes)
+    monkeypatch.setattr(safe_pickle, "frequent", lambda body: [])
+    general, special = safe_pickle.PUSHES, plain_forms.pushes(shapes)
     refused = 0
     for _ in range(1500):
         file = damaged(whole, choose)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_utils.chapters.memory_snapshots.allocation_curves import draw_outcomes
 from course_utils.memory.allocator.rules import MiB
 from course_utils.memory.allocator.settings import Settings
+from course_utils.memory.views.allocation_curves import draw_outcomes
 from course_utils.memory.what_if import run
 from tests.support.snapshots import asked_for
 

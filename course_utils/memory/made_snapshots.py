@@ -20,8 +20,6 @@ from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.recorder import Recorder
 from course_utils.memory.snapshots.snapshot import Snapshot, loads
 
-FOLDER = files.DATA / "snapshots"
-
 
 def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:
     """What `torch.cuda.memory._snapshot` would give for `run()`, by the course's allocator.

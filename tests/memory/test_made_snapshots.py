@@ -3,19 +3,23 @@
 import pytest
 import torch
 
-from course_utils.chapters.memory_snapshots.made_snapshots import history_of, on_fake_gpu, write
-from course_utils.chapters.memory_snapshots.programs import training
 from course_utils.memory import counting
+from course_utils.memory.made_snapshots import history_of, on_fake_gpu, write
 
 
 def test_what_was_made_holds_what_was_counted():
     def run():
-        return training(torch.device("cpu"), counted.watch, steps=2, batch=4)
+        model = torch.nn.Linear(300, 400)
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(2):
+            model(torch.ones(50, 300)).sum().backward()
+            optimizer.step()
+        return model, optimizer
 
     with counting.count() as counted:
         alive = run()
     del alive
-    found = history_of(lambda: training(torch.device("cpu"), steps=2, batch=4))
+    found = history_of(run)
     assert found.live.max() == counted.peak.total
 
 
