@@ -7,7 +7,7 @@ from course_utils.cli import opening
 from course_utils.traces.json_events import TraceError
 from course_utils.traces.page.page import trace_page
 from course_utils.traces.reading import read_trace
-from course_utils.traces.report import report
+from course_utils.traces.report import summary
 
 
 def show(file: Path, by_step: bool = False) -> int:
@@ -37,6 +37,6 @@ def show_page(file: Path, out: Path | None = None, in_browser: bool = True) -> i
 def _told(file: Path, by_step: bool) -> str:
     trace = read_trace(file)
     try:
-        return report(trace, by_step)
+        return summary(trace, by_step)
     except TraceError as problem:
         raise TraceError(f"{file.name}: {problem}") from None

@@ -10,6 +10,8 @@ from typing import Any
 from course_utils.figures import style
 from course_utils.figures.drawn.figure import mark_local
 
+NARROW = 0.003  # of the whole: an edge as wide as the bar would hide it
+
 
 @dataclass(frozen=True)
 class Span:
@@ -75,7 +77,8 @@ def draw(
             [s.seconds / scale for s in mine],
             left=[(s.start - start) / scale for s in mine],
             height=0.72, color=style.KINDS.get(label, others[place % len(others)]),
-            edgecolor="white", linewidth=0.6, label=label,
+            edgecolor="white", label=label,
+            linewidth=[0.6 * (s.seconds > NARROW * (end - start)) for s in mine],
         )  # fmt: skip
     for s in spans:
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):

@@ -15,6 +15,7 @@ from course_utils.workloads import d2l_guest
 QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
 PREPARE_RANKS = "COURSE_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
 UNATTENDED_RANKS = "COURSE_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
+QUIET_PROFILER = "6"  # above all that torch 2.13's profiler writes to stderr when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 _locked: list[IO[str]] = []
 
@@ -30,6 +31,7 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
     import torch
 
     name = files.chapter_path(chapter).stem
+    os.environ.setdefault("KINETO_LOG_LEVEL", QUIET_PROFILER)
     os.environ[evidence.CHAPTER] = name
     random.seed(seed)
     numpy.random.seed(seed)

@@ -6,8 +6,12 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "cutting": "cut",
+        "idle": "breakdown",
         "kernel_classes": "kernel_class seconds_by_class",
+        "page.page": "trace_page",
         "reading": "read_trace",
+        "report": "summary",
         "stored": "published_trace",
+        "trace": "Kind",
     },
 )

@@ -76,23 +76,28 @@ def loads(trace: Trace) -> np.ndarray:
     return trace.moments((trace.device < 0) & trace.named(LOADER))
 
 
-def waits(trace: Trace) -> np.ndarray:
-    """When the host was in a call that returns when the device is done.
+def blocking(trace: Trace) -> np.ndarray:
+    """Whether each event is a call that returns when a device is done with what came before.
 
     Those of BLOCKING, and those that copy to or from pageable memory.
     """
-    blocking = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
+    found = trace.named(BLOCKING) & (trace.kind == Kind.RUNTIME)
     pageable = (trace.kind == Kind.COPY) & trace.named(PAGEABLE) & (trace.launch >= 0)
-    blocking[trace.launch[pageable]] = True
-    return trace.moments(blocking)
+    found[trace.launch[pageable]] = True
+    return found
 
 
-def _reasons(trace: Trace, device: int, idle: np.ndarray) -> np.ndarray:
+def waits(trace: Trace) -> np.ndarray:
+    """When the host was in a call that returns when the device is done."""
+    return trace.moments(blocking(trace))
+
+
+def _reasons(trace: Trace, spans: np.ndarray, ended_by: np.ndarray) -> np.ndarray:
     """For each idle time, which of WAITS."""
     waited = waits(trace)
     blocked = intervals.union(waited[:, 0], waited[:, 1] + JITTER)
-    by_data = intervals.covered(loads(trace), idle) >= (idle[:, 1] - idle[:, 0]) / 2
-    by_waiting = intervals.inside(blocked, idle[:, 0])
+    by_data = intervals.covered(loads(trace), spans) >= (spans[:, 1] - spans[:, 0]) / 2
+    by_waiting = intervals.inside(blocked, spans[:, 0])
     reasons = np.select([by_data, by_waiting], [0, 1], 2)
     launches = np.where(ended_by >= 0, trace.launch[ended_by], -1)
     launched_at = np.where(launches >= 0, trace.end[launches], -np.inf)

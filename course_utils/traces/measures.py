@@ -82,7 +82,7 @@ def launch_queue(trace: Trace, device: int) -> tuple[np.ndarray, np.ndarray]:
     """Kernels and copies launched and not yet begun: times in seconds, and how many from then on.
 
     One more when its launch is called, one less when it begins. Without a known launch it counts
-    nowhere. Where the queue is empty, the device waits for the host.
+    nowhere. If the queue is empty when what runs ends, the device waits for the host.
     """
     waiting = trace.on(device, Kind.KERNEL, Kind.COPY) & (trace.launch >= 0)
     called, begun = trace.start[trace.launch[waiting]], trace.start[waiting]

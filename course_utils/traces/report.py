@@ -49,7 +49,7 @@ RULES = (  # of those that hold, the one with the largest share is said
 )
 
 
-def report(trace: Trace, by_step: bool = False) -> str:
+def summary(trace: Trace, by_step: bool = False) -> str:
     """The lines for a trace; with `by_step` a line for each ProfilerStep too.
 
     Raises: TraceError where it has neither kernels nor operators.

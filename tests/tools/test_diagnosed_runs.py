@@ -10,7 +10,7 @@ from torch import nn
 
 from course_utils.chapters.profiling import made_runs
 from course_utils.core import files
-from course_utils.traces.report import report
+from course_utils.traces.report import summary
 from course_utils.traces.trace import Kind
 from course_utils.workloads import GPT, Addition, GPTConfig, training_step
 from tools.diagnosed_runs import __main__ as command
@@ -90,7 +90,7 @@ def test_the_profilers_threads_become_host_and_device():
     assert len(set(trace.launch[kernels])) == len(kernels) and (trace.launch[kernels] >= 0).all()
     assert (trace.start[kernels] >= trace.start[trace.launch[kernels]]).all()
     assert list(trace.steps) == ["ProfilerStep#1", "ProfilerStep#2"]
-    assert "(no GPU: a second thread of a CPU)" in report(trace)
+    assert "(no GPU: a second thread of a CPU)" in summary(trace)
     assert not any(name.startswith("kernel ") or "#" in name for name in of_host)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from course_utils.traces.json_events import TraceError
 from course_utils.traces.measures import Total
-from course_utils.traces.report import RULES, WORDS, Rule, look_first, report
+from course_utils.traces.report import RULES, WORDS, Rule, look_first, summary
 from tests.support.traces import call, launched, note, op, read, real, span
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -16,7 +16,7 @@ GPU = {
 
 
 def said(path, *events, **options):
-    return report(read(path, events, **GPU), **options)
+    return summary(read(path, events, **GPU), **options)
 
 
 def test_every_figure_stands_with_its_unit(tmp_path):
@@ -118,26 +118,26 @@ def test_a_name_can_do_nothing_to_a_terminal(tmp_path):
     bad = "\x1b[2J\ud800\n" + "x" * 10**6
     events = [note(f"ProfilerStep#1{bad}", 0, 40), op(bad, 0, 9), *launched(1, 0, 10, 20, bad)]
     trace = read(tmp_path, events, deviceProperties=[{"name": bad}])
-    lines = report(trace, by_step=True).splitlines()
+    lines = summary(trace, by_step=True).splitlines()
     assert all(line.isprintable() and len(line) < 250 for line in lines) and len(lines) < 20
 
 
 def test_without_a_gpu_the_host_is_what_is_told(tmp_path):
     events = [STEP, op("aten::mm", 0, 60), note(LOADER, 60, 20), op("aten::mm", 80, 20)]
-    lines = report(read(tmp_path, events)).splitlines()
+    lines = summary(read(tmp_path, events)).splitlines()
     assert lines[0] == "4 events, without a GPU, in 100 µs."
     assert lines[3:5] == ["     20 µs  20%  waiting for a DataLoader", "     80 µs  80%  operators"]
     assert lines[-1].startswith("Look first at the input: more workers")
 
 
 def test_a_busy_host_is_told_its_longest_operator(tmp_path):
-    said = report(read(tmp_path, [op("aten::mm", 0, 75), op("aten::add", 75, 25)]))
+    said = summary(read(tmp_path, [op("aten::mm", 0, 75), op("aten::add", 75, 25)]))
     assert said.endswith("Look first at what takes longest (aten::mm: 75% of what ran).")
 
 
 def test_a_trace_of_something_else_is_refused(tmp_path):
     with pytest.raises(TraceError, match=r"was it torch\.profiler"):
-        report(read(tmp_path, [span("browser", "paint", 0, 5), call("cudaX", 1, 1)]))
+        summary(read(tmp_path, [span("browser", "paint", 0, 5), call("cudaX", 1, 1)]))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,6 @@ def test_a_trace_of_something_else_is_refused(tmp_path):
     ],
 )  # fmt: skip
 def test_real_traces_fit_a_screen_and_name_what_to_mend(name, first):
-    lines = report(real(name)).splitlines()
+    lines = summary(real(name)).splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 140
     assert lines[-1].startswith(f"Look first at {first}")

@@ -12,7 +12,7 @@ from course_utils.traces import measures, published_trace
 from course_utils.traces.cutting import cut
 from course_utils.traces.idle import breakdown
 from course_utils.traces.kernel_classes import seconds_by_class
-from course_utils.traces.report import report
+from course_utils.traces.report import summary
 from course_utils.traces.stored import ABOUT, PUBLISHED, store, stored_trace
 from course_utils.traces.trace import Kind
 from tests.support.traces import call, launched, note, op, read, real, span
@@ -119,7 +119,7 @@ def test_the_published_steps_say_this(name):
     parts = breakdown(trace, gpu, (begin, end))
     waits = sum(parts[wait] for wait in ("data", "synchronising", "launching", "other"))
     assert round(100 * waits / (end - begin)) == idle
-    assert report(trace).splitlines()[-1].startswith(f"Look first at {first}")
+    assert summary(trace).splitlines()[-1].startswith(f"Look first at {first}")
 
 
 def test_batch_norm_has_a_fifth_of_the_v100s_step_and_messages_their_lengths():
@@ -150,7 +150,7 @@ def both(request):
 def test_the_numbers_are_those_of_the_original(both):
     stored, original = both
     assert rows(stored) == rows(rounded(original))
-    assert report(stored, by_step=True) == report(rounded(original), by_step=True)
+    assert summary(stored, by_step=True) == summary(rounded(original), by_step=True)
 
 
 def test_rounding_moves_no_figure_by_more_than_a_few_microseconds(both):

@@ -1,10 +1,13 @@
 """Ten programs and more that train on the queue, each slow for a reason of its own, or for none."""
 
 import itertools
-import math
+import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import pstdev
+from tempfile import TemporaryFile
 from typing import Any
 
 import torch
@@ -160,29 +163,37 @@ def looked_at(
         parameter.register_post_accumulate_grad_hook(lambda parameter: gradient(parameter.grad))
 
 
-def is_finite(values: Tensor) -> None:
-    if not math.isfinite(values.sum().item()):
-        raise FloatingPointError
+def logged_layers(device: Device, _: Any) -> Step:
+    """A line of JSON for each layer's mean and each gradient's norm, written at once."""
+    log = TemporaryFile("w")  # noqa: SIM115
 
+    def write(what: str, number: Tensor) -> None:
+        print(json.dumps({what: number.item(), "at": str(datetime.now())}), file=log, flush=True)
 
-def checked(device: Device, _: Any) -> Step:
     model = gpt(64)
     step = train(device, model, lines(64), answer_loss)
-    looked_at(model, is_finite, is_finite)
+    looked_at(
+        model,
+        lambda out: write("mean", out.detach().mean()),
+        lambda gradient: write("norm", gradient.norm()),
+    )
     return step
 
 
-def clip(gradient: Tensor) -> None:
-    if gradient.norm() > 1:
-        gradient.div_(gradient.norm())
+def python_statistics(device: Device, _: Any) -> Step:
+    """The spread of every fourth answer's numbers, in Python, before the next step is launched."""
+    answers: list[Tensor] = []
+    spreads: list[float] = []
 
+    def loss_of(model: nn.Module, x: Tensor) -> Tensor:
+        answer = model(x)
+        answers[:] = [answer.detach()]
+        return answer.square().mean()
 
-def clipped(device: Device, _: Any) -> Step:
-    means: list[float] = []
-    model = mlp(128, 10)
-    step = train(device, model, numbers(192, 128), squares)
-    looked_at(model, lambda out: means.append(out.mean().item()), clip)
-    return step
+    def spread(_: Tensor) -> None:
+        spreads.extend(map(pstdev, device.get(answers[0])[::4].tolist()))
+
+    return train(device, mlp(256, 4), numbers(512, 256), loss_of, after=spread)
 
 
 def tiny_batches(device: Device, _: Any) -> Step:
@@ -233,13 +244,21 @@ def many_messages(device: Device, messages: Messages) -> Step:
 
 
 def hidden_messages(device: Device, messages: Messages) -> Step:
-    """A message for each weight while the backward pass goes on, none waited for before its end."""
-    model = mlp(256, 8)
-    step = train(device, model, numbers(3072, 256), squares, before=lambda _: messages.arrive())
-    for layer in model:
-        if isinstance(layer, nn.Linear):
-            layer.weight.register_post_accumulate_grad_hook(lambda one: messages.add(one.grad))
-    return step
+    """The weights are averaged with the other process's while the next gradients are computed."""
+    sent: list[Tensor] = []
+
+    def loss_of(model: nn.Module, x: Tensor) -> Tensor:
+        sent[:] = [parameter.detach().clone() for parameter in model.parameters()]
+        for one in sent:
+            messages.add(one)
+        return squares(model, x)
+
+    def average(model: nn.Module) -> None:
+        messages.arrive()
+        for parameter, total in zip(model.parameters(), sent, strict=True):
+            parameter.detach().lerp_(total, 0.5)
+
+    return train(device, mlp(512, 5), numbers(640, 512), loss_of, before=average)
 
 
 PROGRAMS: dict[str, Program] = {
@@ -247,9 +266,9 @@ PROGRAMS: dict[str, Program] = {
         "input-bound", "GPT; a DataLoader without workers unpacks each line by zlib", slow_loader,
         shown=True,
     ),
-    "checked-layers": Program(
-        "sync-bound", "GPT; looks for NaN behind each layer and in each gradient", checked,
-        shown=True, steps=1,
+    "logged-layers": Program(
+        "sync-bound", "GPT; each layer's mean and each gradient's norm is written to a log",
+        logged_layers, shown=True, steps=1,
     ),
     "tiny-batches": Program(
         "launch-bound", "GPT on two lines at a time", tiny_batches, shown=True, steps=2
@@ -268,9 +287,9 @@ PROGRAMS: dict[str, Program] = {
         "input-bound", "an MLP; zlib in the DataLoader, and the loss is read each step",
         slow_and_logged, steps=4,
     ),
-    "clipped": Program(
-        "sync-bound", "an MLP; each layer's mean is logged, each gradient clipped by an `if`",
-        clipped, steps=2,
+    "python-statistics": Program(
+        "sync-bound", "an MLP; every fourth answer's spread is computed by Python's statistics",
+        python_statistics,
     ),
     "many-layers": Program(
         "launch-bound", "12 narrow layers under an Adam that goes from parameter to parameter",
@@ -285,7 +304,7 @@ PROGRAMS: dict[str, Program] = {
         images, steps=2,
     ),
     "hidden-messages": Program(
-        "healthy", "eight layers of 256; each gradient is sent while the next is computed",
-        hidden_messages, steps=2, lengths=(256 * 256,) * 8,
+        "healthy", "an MLP; its weights are sent while the next gradients are computed",
+        hidden_messages, lengths=tuple(one.numel() for one in mlp(512, 5).parameters()),
     ),
 }  # fmt: skip

@@ -120,6 +120,11 @@ class Device:
         self.queue.launch(copy, f"{COPY} Memcpy HtoD (Host -> Queue)")
         return QueueTensor(kept, cell, self)
 
+    def get(self, values: "QueueTensor") -> torch.Tensor:
+        """The host's copy of a tensor, when it is there."""
+        self.synchronize()
+        return values.cell.values.clone()
+
 
 class Cell:
     """Where the worker keeps a tensor's numbers, once it has them."""

@@ -1,4 +1,4 @@
-"""The exercise "diagnose": what slows a run, from its trace alone; its tools and its checker."""
+"""The exercise "diagnose": what slows a run, from its trace alone; its tools and its judge."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 from course_utils.chapters.profiling.made_runs import CAUSES, HEALTHY, made_run, run_names, shares
 from course_utils.figures.tables import table
 from course_utils.lesson.answers import shown
-from course_utils.lesson.exercises import Wrong, exercise
+from course_utils.lesson.exercises import Wrong
 from course_utils.traces import intervals
 from course_utils.traces.cutting import only
 from course_utils.traces.idle import loads, waits
@@ -19,7 +19,7 @@ from course_utils.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABLE, STEP,
 
 Spans = list[tuple[float, float]]
 ON_GPUS = {"ddp_resnet50": "launch-bound", "resnet_v100": HEALTHY}  # by the published figures
-LONGEST = 0.15  # how much of a run's end may be cut off
+MOST_CUT = 0.15  # how much of a run's end may be cut off
 WORDS = {
     "computing": "the device computes",
     "communication": "only messages run",
@@ -71,20 +71,7 @@ def is_in(spans: Spans, moment: float) -> bool:
     return any(begin <= moment <= end for begin, end in spans)
 
 
-@exercise(
-    "profiling.diagnose",
-    todo="write diagnose(trace): what slows the run, or that it is healthy.",
-    hints=(
-        "Go from gap to gap: between two neighbours of lanes(trace).busy the device is idle. What "
-        "did the host do as the gap began, and what did it do in most of the gap?",
-        "A gap that lies mostly in loading is the DataLoader's. Else, if the host was waiting as "
-        "it began (is_in), nothing could be launched ahead: the wait's. Else the launch was late.",
-        "Messages cost what no computing hides: of each span of sending, what "
-        "seconds_in(computing, …) leaves. Sum up each cause's seconds. The largest is the answer "
-        "if it has more than a fifth of lanes(trace).seconds; else the run is healthy.",
-    ),
-)
-def check_diagnose(diagnose: Callable[[Trace], Any]) -> str:
+def judge(diagnose: Callable[[Trace], Any]) -> str:
     """The runs that the page shows; the same in disguise; then others, on a queue and on GPUs."""
     for name in run_names(shown=True):
         _judge(diagnose, name, made_run(name), made_run(name).about["cause"])
@@ -146,7 +133,7 @@ def disguised(trace: Trace) -> tuple[Trace, float]:
     It begins later, a part of its end is cut off, and the names that say nothing of its cause have
     changed places.
     """
-    times, end = random.uniform(2, 4), 1 - random.uniform(0, LONGEST)
+    times, end = random.uniform(2, 4), 1 - random.uniform(0, MOST_CUT)
     begin, last = trace.window(trace.devices[0])
     kept = only(trace, trace.start <= begin + end * (last - begin))
     telling = (LOADER, BLOCKING, MESSAGE, PAGEABLE, STEP)

@@ -3,6 +3,8 @@
 Nothing is simulated: PyTorch's operators were launched by one thread and run by another, as a
 GPU's are, and torch.profiler saw both. The device is that second thread of a CPU; messages are
 gloo's, sent by a third. `python -m tools.diagnosed_runs` makes the files of data/traces anew.
+How much a cure would gain these runs don't tell: host and device share Python's lock, which a GPU
+knows nothing of.
 """
 
 from functools import cache
@@ -15,15 +17,16 @@ from course_utils.traces.trace import Trace
 
 FOLDER = "traces"
 PARTS = {  # by cause, which part of a breakdown is large
-    "input-bound": ("data",),
-    "sync-bound": ("synchronising",),
-    "launch-bound": ("launching", "other"),
-    "communication-bound": ("communication",),
+    "input-bound": "data",
+    "sync-bound": "synchronising",
+    "launch-bound": "launching",
+    "communication-bound": "communication",
 }
 HEALTHY = "healthy"
 CAUSES = (*PARTS, HEALTHY)
 LEAST, MOST = 0.4, 0.25  # the share of a run's cause, and of any other
-MOST_HEALTHY = 0.1  # of all of them together where nothing is wrong
+MOST_OTHER = 0.15  # idle for another reason: the two threads wait for each other's Python
+MOST_HEALTHY = 0.1  # of all of these together where nothing is wrong
 
 
 def made_run(name: str) -> Trace:
@@ -57,12 +60,10 @@ def shares(trace: Trace) -> dict[str, float]:
 
 
 def is_clear(trace: Trace, cause: str) -> bool:
-    """Whether a trace shows this cause and no other: by LEAST, MOST and MOST_HEALTHY.
-
-    What is idle for another reason counts as launched too late, so that nobody can mistake it.
-    """
+    """Whether a trace shows this cause and no other: by LEAST, MOST, MOST_OTHER, MOST_HEALTHY."""
     found = shares(trace)
-    lost = {one: sum(found[what] for what in parts) for one, parts in PARTS.items()}
+    lost = {one: found[part] for one, part in PARTS.items()}
     if cause == HEALTHY:
-        return sum(lost.values()) <= MOST_HEALTHY
-    return lost.pop(cause) >= LEAST and max(lost.values()) <= MOST
+        return sum(lost.values()) + found["other"] <= MOST_HEALTHY
+    most = lost.pop(cause)
+    return most >= LEAST and max(lost.values()) <= MOST and found["other"] <= MOST_OTHER

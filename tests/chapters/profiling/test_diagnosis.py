@@ -5,8 +5,8 @@ import pytest
 
 from course_utils.chapters.profiling.diagnosis import (
     ON_GPUS,
-    check_diagnose,
     disguised,
+    judge,
     lanes,
     seconds_in,
 )
@@ -24,19 +24,19 @@ LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 @pytest.mark.parametrize("answer", diagnoses.RIGHT)
 def test_right_answers_pass_each_time(answer):
     for _ in range(3):
-        assert check_diagnose(answer) == "5 runs shown and 9 others, two of them on GPUs"
+        assert judge(answer) == "5 runs shown and 9 others, two of them on GPUs"
 
 
 @pytest.mark.parametrize("answer", diagnoses.WRONG)
 def test_wrong_answers_fail_each_time(answer):
     for _ in range(3):
         with pytest.raises(Wrong):
-            check_diagnose(answer)
+            judge(answer)
 
 
 def complaint(answer):
     with pytest.raises(Wrong) as wrong:
-        check_diagnose(answer)
+        judge(answer)
     return str(wrong.value)
 
 
@@ -51,10 +51,10 @@ def test_of_a_run_that_is_shown_the_largest_loss_is_said_and_all_are_drawn(name)
         return wrong_of_one(trace) if this_one else diagnoses.worked(trace)
 
     with pytest.raises(Wrong) as wrong:
-        check_diagnose(right_until)
+        judge(right_until)
     words = {
         "slow-loader": "the device is idle under DataLoader's next, you said healthy",
-        "checked-layers": "it is idle after a call that waited for it, you said healthy",
+        "logged-layers": "it is idle after a call that waited for it, you said healthy",
         "tiny-batches": "it is idle, and was launched too late, you said healthy",
         "sent-at-the-end": "only messages run, you said healthy",
         "large-batches": "the device computes, you said sync-bound",
@@ -86,7 +86,7 @@ def test_what_is_no_cause_is_sent_back_with_the_five(answer, says):
 
 
 def test_an_answer_that_raises_is_told_its_line(monkeypatch):
-    mine = Exercise("x.diagnose", "", check_diagnose, (), "profiling")
+    mine = Exercise("x.diagnose", "", judge, (), "profiling")
     monkeypatch.setattr(exercises, "find", lambda _: mine)
     verdict = grade("x.diagnose", diagnoses.raises)
     assert not verdict.passed
@@ -101,7 +101,7 @@ def test_a_trace_that_is_handed_out_does_not_say_what_it_is():
         seen.append((trace.about, trace.gpus, trace.rank))
         return diagnoses.worked(trace)
 
-    check_diagnose(look)
+    judge(look)
     assert len(seen) == 5 + 5 + 2 * 9 and all(one == ({}, [], None) for one in seen)
 
 
