@@ -1,4 +1,9 @@
-"""Profiler traces that anyone wrote: read without trust, and what they say of a run."""
+"""Profiler traces that anyone wrote: read without trust, and what they say of a run.
+
+Why none of those that exist: HolisticTraceAnalysis 0.5 reads no trace without a GPU, Perfetto's
+trace processor fetches a program when it is first used, and speedscope shows neither streams nor
+what launched what. (HolisticTraceAnalysis's definitions, and the traces of its tests, are used.)
+"""
 
 from course_utils.core.doors import door
 

@@ -12,16 +12,17 @@ from course_utils.core.files import ROOT
 from tools.new import __main__ as new
 from tools.new.tree import Change, NewError, write
 
-STEM, TITLE = "03_profiling", "Profiling, by hand"
+STEM, TITLE = "04_compile_and_graphs", "Compile and graphs, by hand"
 PAGE = f"notebooks/{STEM}.ipynb"
-DOOR = "course_utils/chapters/profiling/__init__.py"
+DOOR = "course_utils/chapters/compile_and_graphs/__init__.py"
+OWN = "course_utils/chapters/compile_and_graphs/graph.py"
 TESTED = """
 from tools import notebook_style
 from tools.test import CONDITIONS, one_chapter, run
-chosen = one_chapter("03")
+chosen = one_chapter("04")
 chosen.library = ["tests/test_house.py", *chosen.library]
 chosen.chapters = [path for path in chosen.chapters if not path.startswith(CONDITIONS)]
-print([notebook_style.problems(path) for path in notebook_style.notebooks("03")])
+print([notebook_style.problems(path) for path in notebook_style.notebooks("04")])
 print(run(chosen, []))
 """
 
@@ -97,7 +98,7 @@ def test_its_lines_stand_where_its_number_belongs(course, not_run, stem):
     [
         (PAGE, PAGE),
         (DOOR, DOOR),
-        ("course_utils/chapters/profiling/trace.py", "course_utils/chapters/profiling/trace.py"),
+        (OWN, OWN),
         ("README.md", "the chapter's lines in README.md"),
     ],
     ids=["a page", "a module", "a new file", "its row"],
@@ -129,10 +130,10 @@ def test_what_changed_beside_it_stays_and_files_that_are_gone_are_no_hindrance(c
     "chapter, title, said",
     [
         ("", TITLE, "Which chapter? Two digits and a name_in_small_letters, as in make new "),
-        ("3_profiling", TITLE, "Which chapter?"),
-        ("03-Profiling", TITLE, "Which chapter?"),
-        ("../03_profiling", TITLE, "Which chapter?"),
-        ("03_tracing", TITLE, "Chapter 03 is 03_profiling by data/course.json."),
+        ("4_compile_and_graphs", TITLE, "Which chapter?"),
+        ("04-Compile", TITLE, "Which chapter?"),
+        ("../04_compile_and_graphs", TITLE, "Which chapter?"),
+        ("04_tracing", TITLE, "Chapter 04 is 04_compile_and_graphs by data/course.json."),
         ("15_serving", TITLE, "No chapter 15 stands in data/course.json. Give it a row there"),
         ("06_floating_point_formats", TITLE, "06_floating_point_formats is there already: noteb"),
         (STEM, "", 'Which title? A line without quotes, brackets, | or $, as in make new CHAPTER'),
@@ -148,7 +149,7 @@ def test_what_cannot_be_made_is_a_sentence_and_changes_nothing(course, chapter, 
 
 
 def test_what_was_never_made_is_not_removed(course):
-    with pytest.raises(NewError, match="Nothing is removed: that 03_profiling was made here isn't"):
+    with pytest.raises(NewError, match=f"Nothing is removed: that {STEM} was made here isn't"):
         new.remove(course, STEM)
 
 

@@ -1,22 +1,29 @@
 """A published step of ResNet-50 under DDP on 2 × A100: what is sent, and what is launched."""
 
+import re
 from dataclasses import replace
+from functools import cache
+
+import numpy as np
 
 from course_utils.core.evidence import published
 from course_utils.figures.timeline import Span
+from course_utils.traces import intervals
+from course_utils.traces.stored import published_trace
+from course_utils.traces.trace import Kind
 
-STEP = 2  # of the three that the trace has
+STEP = 2  # of the three that the trace has; the first of those that are kept whole
+CLOSED = 1e-4  # seconds: kernels with shorter gaps between them are drawn as one
+MARKED = re.compile(r"## (\w+) ##")
 
 
 def ddp_spans(start: float = 0.0, end: float = 1.0) -> list[Span]:
     """The step's host, its kernels, and NCCL's with the MB of their messages.
 
-    What lies between two times of the step, in seconds; what goes beyond is cut off.
+    What lies between two times of the step, in seconds; what goes beyond is cut off. Kernels are
+    those that the step launched, without NCCL's; gaps under 0.1 ms are closed.
     """
-    found = [
-        Span(row["row"], row["label"], row["start_seconds"], row["end_seconds"])
-        for row in published("ddp_resnet50_step").rows
-    ]
+    found = list(_traced())
     for row in published("ddp_resnet50_nccl").rows:
         if row["step"] == STEP:
             begin, note = row["start_seconds"], f"{row['n_bytes'] / 1e6:.0f} MB"
@@ -25,6 +32,26 @@ def ddp_spans(start: float = 0.0, end: float = 1.0) -> list[Span]:
         replace(span, start=max(span.start, start), end=min(span.end, end))
         for span in found
         if span.end > start and span.start < end
+    ]
+
+
+@cache
+def _traced() -> list[Span]:
+    """The host's parts as the program marked them, and when its kernels ran."""
+    trace = published_trace("ddp_resnet50")
+    begin, end = next(iter(trace.steps.values()))
+    called = trace.start[trace.launch]
+    mine = (trace.kind == Kind.KERNEL) & ~trace.messages & (called >= begin) & (called < end)
+    ran = trace.moments(mine)
+    ran = intervals.union(ran[:, 0], ran[:, 1] + CLOSED) - [begin, begin + CLOSED]
+    inside = np.flatnonzero((trace.start >= begin) & (trace.end <= end))
+    marks = ((MARKED.match(trace.names[trace.name[at]]), at) for at in inside)
+    parts = [
+        (mark[1], trace.start[at] - begin, trace.end[at] - begin) for mark, at in marks if mark
+    ]
+    return [
+        *(Span("host", name, float(a), float(b)) for name, a, b in parts),
+        *(Span("kernels", "compute", a, b) for a, b in ran.tolist()),
     ]
 
 

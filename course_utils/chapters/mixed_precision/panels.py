@@ -1,7 +1,7 @@
 """Runs of one training, each in a panel of its own, beside the run they are held against."""
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series
@@ -50,6 +50,9 @@ def beside_reference(
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y))
         axes.grid(True)
+    panels[0, 0].set_ylim(
+        *_decades(panels[0, 0].get_ylim())
+    )  # by one processor's last digits or another's
     for axes in panels.flat[len(others) :]:
         axes.set_visible(False)
     for axes in panels[-1]:
@@ -58,6 +61,12 @@ def beside_reference(
     origins = [Series.of(grey).provenance, kept.provenance if kept else ""]
     style.say_origins(figure, origins)
     return style.render(figure, title, 48, live=False)
+
+
+def _decades(limits: tuple[float, float]) -> tuple[float, float]:
+    """The powers of ten around both limits."""
+    low, high = limits
+    return 10.0 ** floor(log10(low)), 10.0 ** ceil(log10(high))
 
 
 def _draw(axes: "Axes", line: Line, **how: object) -> None:

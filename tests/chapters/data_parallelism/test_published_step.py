@@ -19,6 +19,13 @@ def test_the_published_step_has_its_host_its_kernels_and_five_messages():
     assert {span.row for span in spans} == {"host", "kernels", "NCCL"}
     assert [s.note for s in spans if s.label == "all_reduce"][:2] == ["8 MB", "32 MB"]
     assert all(span.seconds >= 0 for span in spans)
+    host = {span.label: (round(span.start, 5), round(span.end, 5)) for span in spans[:3]}
+    assert host == {
+        "forward": (0.00068, 0.10378),
+        "backward": (0.10381, 0.2049),
+        "optimizer": (0.20494, 0.21969),
+    }
+    assert sum(span.row == "kernels" for span in spans) == 464
 
 
 def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients():
@@ -28,7 +35,7 @@ def test_the_published_step_is_resnet_50s_and_its_messages_are_all_its_gradients
         assert sum(r["numbers"] for r in sent) == 25_557_032
         assert all(r["n_bytes"] == 4 * r["numbers"] for r in sent)
     assert all(0 <= r["beside_seconds"] <= r["seconds"] for r in rows)
-    assert "MIT" in data("published/ddp_resnet50_step.json")["licence"]
+    assert "MIT" in data("published/ddp_resnet50_nccl.json")["licence"]
 
 
 def test_its_messages_and_launches_are_shown_with_their_units():
