@@ -1,0 +1,90 @@
+"""What the page's cells need besides the lesson: a cache, Inductor's loop, a peak, a process."""
+
+import gzip
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from course_utils.chapters.compile_and_graphs.native import cxx
+from course_utils.core import files
+
+ELSEWHERE = Path(__file__).with_name("load_exported.py")
+
+
+def can_compile() -> bool:
+    """Whether `torch.compile` finds a C++ compiler here; says so in a line where it doesn't.
+
+    Inductor then keeps what it compiles below `build/` of the project, unless the reader named
+    another place, and Dynamo's warnings stay out of the page, which counts what they are about.
+    """
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(files.ROOT / "build" / "inductor"))
+    torch._logging.set_logs(all=logging.ERROR)
+    if cxx() is None:
+        print("No C++ compiler: what must be compiled is skipped; graphs and counts are live.")
+        return False
+    return True
+
+
+def loop_in(written: str) -> str:
+    """The C++ or Triton function in what Inductor wrote, without the Python around it."""
+    found = re.search(r"r?'''\n(.*?)'''", written, re.DOTALL)
+    return found[1].strip() if found else written
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """Bytes that a call holds at its peak, beyond what was there before; called twice.
+
+    On a GPU by the allocator's own count; without one by each allocation that the profiler saw.
+    """
+    call()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        call()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        call()
+    return max(accumulate(_allocations(seen)), default=0)
+
+
+def _allocations(seen: profile) -> list[int]:
+    """Bytes of each allocation, those of a release negative, in their order."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "trace.json.gz")
+        seen.export_chrome_trace(str(file))
+        with gzip.open(file) as text:
+            events = json.load(text)["traceEvents"]
+    found = [one for one in events if one.get("name") == "[memory]"]
+    return [one["args"]["Bytes"] for one in sorted(found, key=lambda one: one["ts"])]
+
+
+def run_elsewhere(file: Path, batch: Tensor) -> Tensor:
+    """What an exported program gives for a batch in another process, which has torch alone.
+
+    Raises: RuntimeError with the process's last line where it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        given, result = Path(folder, "given.pt"), Path(folder, "result.pt")
+        torch.save(batch, given)
+        done = subprocess.run(
+            [sys.executable, "-I", ELSEWHERE, file, given, result],
+            capture_output=True, text=True, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"the other process failed: {done.stderr.strip().splitlines()[-1]}")
+        found: Tensor = torch.load(result)
+        return found
