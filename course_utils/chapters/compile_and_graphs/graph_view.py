@@ -60,7 +60,8 @@ def draw_graph(title: str, tape: Sequence[Value], result: Value) -> style.Pictur
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:
     """A program chosen, or typed as an expression of x, y and z, as a graph with its bytes.
 
-    `trace` is the page's tracer; it is given each program with the names of its parameters.
+    `trace` is the page's tracer; it is given each program with the names of its parameters, but
+    for those that have a default.
     Raises: ValueError without a program.
     """
     if not programs:
@@ -106,7 +107,8 @@ class _Explorer:
         if typed.strip():
             return self._trace(*typed_program(typed))
         function = self._programs[program]
-        return self._trace(function, list(inspect.signature(function).parameters))
+        parameters = inspect.signature(function).parameters.values()
+        return self._trace(function, [one.name for one in parameters if one.default is one.empty])
 
 
 def bytes_in_words(fusion: Fusion, n: int, cache_bytes: float) -> str:
