@@ -142,8 +142,7 @@ def _require_writable(folder: Path) -> None:
 
 def tidy(notebook: Any) -> None:
     """Removes what differs from run to run or from machine to machine and isn't content."""
-    kept = {k: v for k, v in notebook.metadata.items() if k == "course"}
-    notebook.metadata = {**kept, "kernelspec": KERNEL, "language_info": {"name": "python"}}
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     for cell in notebook.cells:
         for key in ("execution", "ExecuteTime", "collapsed", "scrolled"):
             cell.metadata.pop(key, None)

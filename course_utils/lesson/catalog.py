@@ -33,8 +33,11 @@ class Chapter:
 
     @property
     def minutes(self) -> int | None:
-        """How long it takes to read and run, exercises not counted; None where it isn't written."""
-        return _read(self.path)["metadata"]["course"]["minutes"] if self.is_written else None
+        """How long it takes to read and run, exercises not counted, as its first cell says; None
+        where it isn't written, or doesn't say."""
+        first = "".join(_read(self.path)["cells"][0]["source"]) if self.is_written else ""
+        found = re.search(r"^(\d+) minutes\b", first, re.M)
+        return int(found[1]) if found else None
 
     def cells_before_the_exercises(self) -> list[str]:
         """The ids of the code cells that hold no exercise and don't ask for a prediction alone."""

@@ -1,6 +1,7 @@
 """The catalog: every chapter once, and a page's exercises those of its cells."""
 
 import json
+import re
 
 import pytest
 
@@ -37,6 +38,14 @@ def test_every_chapter_of_the_course_stands_on_the_map_once():
     assert {needed for c in catalog.chapters() for needed in c.after} <= set(numbers)
     for chapter in catalog.written():
         assert catalog.code_cells(chapter.path) and chapter.minutes
+
+
+@pytest.mark.parametrize("name, column", [("README.md", 3), ("INSTRUCTORS.md", 2)])
+def test_the_lists_of_chapters_say_the_minutes_that_the_pages_say(name, column):
+    rows = [row.split("|") for row in (files.ROOT / name).read_text().splitlines() if "|" in row]
+    for chapter in catalog.written():
+        (row,) = (one for one in rows if re.match(rf" \[?{chapter.number}( ·| $)", one[1]))
+        assert row[column].split()[0] == str(chapter.minutes), chapter.stem
 
 
 def test_the_index_links_to_every_chapter():

@@ -93,5 +93,5 @@ def _notebook(text: str) -> str:
         make[kind](source.strip(), id=name)
         for kind, name, source in zip(kinds, ids, sources, strict=True)
     ]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"course": {"minutes": MINUTES}})
+    notebook = nbformat.v4.new_notebook(cells=cells)
     return nbformat.writes(notebook) + "\n"

@@ -6,6 +6,7 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "fusion": "fuse",
+        "graph_view": "draw_graph graph_widget",
         "native": "cpp_function cxx",
     },
 )

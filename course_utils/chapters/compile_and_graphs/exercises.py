@@ -1,0 +1,199 @@
+"""Checkers for chapter 04, "Compile and graphs"."""
+
+import copy
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from course_utils.chapters.compile_and_graphs import recompiling
+from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly, warm_up
+from course_utils.chapters.compile_and_graphs.op_lists import (
+    PROGRAMS,
+    SCHEDULES,
+    Kinds,
+    Ops,
+    loop_numbers,
+    passes,
+    random_programs,
+    random_schedules,
+)
+from course_utils.lesson.answers import as_list, as_number, as_numbers, close, shown
+from course_utils.lesson.exercises import Wrong, exercise
+
+
+def broken(x: torch.Tensor) -> torch.Tensor:
+    """The function that the exercise begins with; the notebook shows the same lines."""
+    y = torch.tanh(x)
+    if y.sum() <= 0:
+        y = y + 0.5
+    y = y / y.abs().max().item()
+    return y[y > 0].sum()
+
+
+def _inputs(*shape: int) -> list[torch.Tensor]:
+    """Both branches, with one sign and with both, close to the border and on it."""
+    drawn, shift = torch.randn(shape), torch.rand(())
+    centred, large = drawn - drawn.mean(), drawn.abs()
+    small = large / (3 * drawn.numel())
+    return [large, -large, centred + shift, centred - shift, small, -small, torch.zeros(shape)]
+
+
+@exercise(
+    "compile.one_graph",
+    todo="write whole(x): it returns what broken(x) does, in one graph.",
+    hints=(
+        "torch.where(y.sum() <= 0, a, b) computes both a and b, and takes one: nobody has to know "
+        "which before it runs.",
+        "A tensor may be divided by a tensor of one number. Who needs it as Python's?",
+        "y[y > 0] has as many elements as the data says. Keep them all, with 0 for the others: "
+        "the sum is the same.",
+    ),
+    prepare=warm_up,
+)
+def check_one_graph(whole: Callable[[torch.Tensor], Any]) -> str:
+    """Several shapes, each compiled once for all its values, by a backend that compiles nothing."""
+    sizes = random.sample(range(2, 9), 3)
+    for shape in [(1,), (sizes[0],), (sizes[0], sizes[1]), (sizes[2], 1, sizes[1])]:
+        graphs = Graphs()
+        with quietly():
+            compiled = torch.compile(fresh(whole), backend=graphs)
+            for x in _inputs(*shape):
+                _compare(compiled, whole, x)
+                if graphs.count != 1:
+                    raise Wrong(_counted(graphs.count, shape))
+    return "four shapes, with values for both branches: one graph each, the same numbers"
+
+
+def _compare(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tensor) -> None:
+    given, want = x.clone(), float(broken(x))
+    got = as_number(_run(compiled, whole, given))
+    branch = f"x of shape {list(x.shape)}, whose tanh sums to {float(x.tanh().sum()):.3g}"
+    if not torch.equal(given, x):
+        raise Wrong(f"{branch}: x itself was changed")
+    if not close(got, want, rel_tol=1e-4, abs_tol=1e-5):
+        raise Wrong(f"{branch}: want {want:.5g}, got {got:.5g}")
+
+
+def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tensor) -> Any:
+    """What the compiled answer gives. Raises: Wrong at a break, with Dynamo's own reason."""
+    from torch._dynamo import error_on_graph_break
+    from torch._dynamo.exc import TorchDynamoException, Unsupported
+
+    try:
+        with error_on_graph_break(True):
+            return compiled(x)
+    except Unsupported as stop:
+        whole(x)  # what is wrong without a compiler, too, is said in Python's words
+        own = [step for step in stop.real_stack if "site-packages" not in step.filename]
+        where = "".join(f" at line {step.lineno}, {step.line}" for step in own[-1:])
+        raise Wrong(f"the graph breaks{where}. Dynamo says: {_first_line(stop)}") from stop
+    except TorchDynamoException:
+        whole(x)
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    """Dynamo's message without its explanations; a line that announces one has it beside."""
+    lines = str(error).splitlines()
+    return " ".join(lines[: 1 + lines[0].endswith(":")])
+
+
+def _counted(count: int, shape: tuple[int, ...]) -> str:
+    if count == 0:
+        return "nothing was compiled: torch.compile found no operator that it could put in a graph"
+    return f"{count} graphs for x of shape {list(shape)}, want one for all its values"
+
+
+@exercise(
+    "compile.fused_speedup",
+    todo="write speedup(ops, results): bytes operator by operator / bytes in one loop.",
+    hints=(
+        "All tensors have one size, so that passes will do for bytes. An operator reads each "
+        "tensor once, however often it uses it: len(set(inputs)), and writes one.",
+        "Which are needed? Go backwards: the results are, and so is what a needed one is made of.",
+        "One loop reads the needed tensors that no operator makes, and writes the results. "
+        "Everything between stays in registers.",
+    ),
+)
+def check_fused_speedup(speedup: Callable[[Ops, list[str]], Any]) -> str:
+    """Each edge alone, then random programs."""
+    cases = list(PROGRAMS.items())
+    cases += [("a random program", program) for program in random_programs()]
+    for what, (ops, results) in cases:
+        given = copy.deepcopy((ops, results))
+        eager, fused = passes(ops, results)
+        got = as_number(speedup(*given))
+        if given != (ops, results):
+            raise Wrong(f"{what}: the caller's lists were changed")
+        if not close(got, eager / fused):
+            lines = "; ".join(f"{name} = f({', '.join(of)})" for name, of in ops)
+            raise Wrong(
+                f"{what}, {lines}, of which the caller wants {' and '.join(results)}: "
+                f"{eager} passes against {fused} are {eager / fused:.4g}, got {got:.4g}"
+            )
+    return f"{len(PROGRAMS)} edges, and random programs"
+
+
+@exercise(
+    "compile.loops",
+    todo="write loops(ops): a dictionary with the number of each operator's loop.",
+    hints=(
+        "Go through ops in order: when you come to one, the loops of its inputs are known. An "
+        "input of the program is there from the beginning: 0.",
+        "It stands in the latest of its inputs' loops, and one later than each input that is a "
+        "reduction. What a reduction reads makes it wait as any other.",
+    ),
+)
+def check_loops(loops: Callable[[Kinds], Any]) -> str:
+    """Programs that the reader knows, then random ones."""
+    cases = list(SCHEDULES.items())
+    cases += [("a random program", ops) for ops in random_schedules()]
+    for what, ops in cases:
+        given, want = copy.deepcopy(ops), loop_numbers(ops)
+        got = loops(given)
+        if not isinstance(got, Mapping):
+            raise Wrong(f"you return {shown(got)}, want a dictionary: the loop of each name")
+        if given != ops:
+            raise Wrong(f"{what}: the caller's list was changed")
+        for name, kind, of in ops:
+            if name not in got:
+                raise Wrong(f"{what}: {name} has no loop")
+            number = as_number(got[name])
+            if number != want[name]:
+                lines = "; ".join(f"{name} = {kind}({', '.join(of)})" for name, kind, of in ops)
+                raise Wrong(
+                    f"{what}, {lines}: {name}, a {kind} of {' and '.join(of)}, "
+                    f"stands in loop {want[name]}, got {number:g}"
+                )
+    return f"{len(SCHEDULES)} programs by name, and random ones"
+
+
+@exercise(
+    "compile.compiling_calls",
+    todo="write compiling_calls(fn, calls): the indices of the calls that compile.",
+    hints=(
+        "torch.compile(fn, backend=mine) calls mine(graph, inputs) whenever it compiles, and runs "
+        "what mine returns: graph.forward will do.",
+        "Compile once, before the loop. Let mine leave a note, and look after each call whether "
+        "there is a new one.",
+        "A function with a break hands over several graphs in one call: that call counts once.",
+    ),
+    prepare=warm_up,
+)
+def check_compiling_calls(compiling_calls: Callable[..., Any]) -> str:
+    """Functions that nobody compiled before, and calls between which one thing changes."""
+    from torch._dynamo.exc import TorchDynamoException
+
+    cases = recompiling.cases()
+    with quietly():
+        for case in cases:
+            try:
+                got = compiling_calls(fresh(case.function), list(case.calls))
+            except TorchDynamoException as error:
+                raise Wrong(f"{case}: torch.compile raised, {_first_line(error)}") from error
+            numbers = as_numbers(as_list(got, "a list of indices"))
+            if numbers != case.want and numbers != (want := recompiling.compiling(case)):
+                raise Wrong(f"{case}: want {want}, got {shown(got)}. Why: {case.why}.")
+    return f"{len(cases)} functions and lists of calls, in which one thing changes"

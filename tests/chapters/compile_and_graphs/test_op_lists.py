@@ -1,0 +1,60 @@
+"""Passes and loops of small programs, against counts by hand and against torch's own fuser."""
+
+import pytest
+
+from course_utils.chapters.compile_and_graphs.op_lists import (
+    PROGRAMS,
+    SCHEDULES,
+    loop_numbers,
+    passes,
+    random_programs,
+    random_schedules,
+)
+
+BY_HAND = {
+    "one operator": (3, 3),
+    "x * x": (2, 2),
+    "a chain": (8, 2),
+    "an input used twice": (5, 2),
+    "a dead operator": (6, 2),
+    "two dead operators in a row": (6, 2),
+    "an input that only a dead operator needs": (5, 2),
+    "a step between that the caller wants": (4, 3),
+    "two programs in one": (4, 4),
+    "a square": (9, 2),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_passes_are_those_counted_by_hand(name):
+    assert passes(*PROGRAMS[name]) == BY_HAND[name]
+
+
+def test_fused_a_program_never_takes_more_passes():
+    for program in random_programs():
+        eager, fused = passes(*program)
+        assert eager >= fused >= 2
+
+
+def test_softmax_takes_three_loops_and_a_chain_one():
+    assert loop_numbers(SCHEDULES["softmax"]) == {"m": 0, "d": 1, "e": 1, "s": 1, "y": 2}
+    assert set(loop_numbers(SCHEDULES["a chain"]).values()) == {0}
+    assert loop_numbers(SCHEDULES["layer norm"])["z"] == 2
+
+
+def test_no_operator_could_stand_in_an_earlier_loop():
+    for ops in [*SCHEDULES.values(), *random_schedules()]:
+        found, kinds = loop_numbers(ops), {name: kind for name, kind, _ in ops}
+        for name, _, inputs in ops:
+            made = [one for one in inputs if one in kinds]
+            waits = [found[one] + (kinds[one] == "reduction") for one in made]
+            assert found[name] == max(waits, default=0)
+
+
+def test_random_programs_differ_and_their_operators_use_only_what_was_there():
+    assert random_programs() != random_programs()
+    for ops in random_schedules():
+        ready = {"x", "y", "z"}
+        for name, _, inputs in ops:
+            assert set(inputs) <= ready and name not in ready
+            ready.add(name)
