@@ -8,5 +8,6 @@ ROOMS, __getattr__, __dir__ = door(
         "fusion": "fuse",
         "graph_view": "draw_graph graph_widget",
         "native": "cpp_function cxx",
+        "page_cells": "can_compile loop_in peak_bytes readable run_elsewhere",
     },
 )

@@ -61,6 +61,19 @@ def peak_bytes(call: Callable[[], Any]) -> int:
     return max(accumulate(_allocations(seen)), default=0)
 
 
+def readable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the GPT's step as a table shows what was measured: with ≈, bytes in MB (10⁶)."""
+    return [
+        {
+            "way": row["way"],
+            "texts": row["texts"],
+            "tokens/s": f"≈ {row['tokens_per_s']:,.0f}",
+            "peak, MB": f"{row['peak_bytes'] / 1e6:.2f}",
+        }
+        for row in rows
+    ]
+
+
 def _allocations(seen: profile) -> list[int]:
     """Bytes of each allocation, those of a release negative, in their order."""
     with tempfile.TemporaryDirectory() as folder:
