@@ -87,7 +87,7 @@ def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tenso
     except Unsupported as stop:
         whole(x)  # what is wrong without a compiler, too, is said in Python's words
         own = [step for step in stop.real_stack if "site-packages" not in step.filename]
-        where = "".join(f" at line {step.lineno}, {step.line}" for step in own[-1:])
+        where = "".join(f" at line {step.lineno} ({step.line})" for step in own[-1:])
         raise Wrong(f"the graph breaks{where}. Dynamo says: {_first_line(stop)}") from stop
     except TorchDynamoException:
         whole(x)

@@ -12,7 +12,7 @@ PROGRAMS: dict[str, tuple[Ops, list[str]]] = {
     "a chain": ([("a", ["x"]), ("b", ["a"]), ("c", ["b"]), ("d", ["c"])], ["d"]),
     "an input used twice": ([("a", ["x"]), ("b", ["a", "x"])], ["b"]),
     "a dead operator": ([("a", ["x"]), ("b", ["x"]), ("c", ["a"])], ["c"]),
-    "two dead operators in a row": ([("a", ["x"]), ("b", ["x"]), ("c", ["b"])], ["a"]),
+    "two dead operators in a row": ([("a", ["x"]), ("b", ["y"]), ("c", ["b"])], ["a"]),
     "an input that only a dead operator needs": ([("a", ["x"]), ("b", ["a", "y"])], ["a"]),
     "a step between that the caller wants": ([("a", ["x"]), ("b", ["a"])], ["b", "a"]),
     "two programs in one": ([("a", ["x"]), ("b", ["y"])], ["a", "b"]),
@@ -34,7 +34,10 @@ SCHEDULES: dict[str, Kinds] = {
     "two reductions of one tensor": [("a", R, ["x"]), ("b", R, ["x"]), ("y", P, ["a", "x", "b"])],
     "a reduction of a reduction": [("a", R, ["x"]), ("b", R, ["a"]), ("y", P, ["b"])],
     "one that waits, and one that needn't": [("s", R, ["x"]), ("a", P, ["s"]), ("b", P, ["x"])],
-    "an old and a new one": [("s", R, ["x"]), ("a", P, ["s"]), ("t", R, ["a"]), ("b", P, ["s"])],
+    "an old and a new one": [
+        *[("s", R, ["x"]), ("a", P, ["s"]), ("b", P, ["a", "s"])],
+        *[("t", R, ["b"]), ("c", P, ["s", "t", "a"])],
+    ],
 }
 
 

@@ -1,4 +1,4 @@
-"""Passes and loops of small programs, against counts by hand and against torch's own fuser."""
+"""Passes and loops of small programs, against counts by hand and the rule of each operator."""
 
 import pytest
 
