@@ -11,6 +11,7 @@ from course_utils.chapters.compile_and_graphs.graph_nodes import RESULT, label
 
 WIDTH, ROW, TALL, LETTER = 790.0, 46.0, 30.0, 10.0  # the picture, a row, a box in it, a letter
 GAP, BORDER, LANE = 34.0, 14.0, 7.0  # between columns, more at a loop's frame, between lines
+NARROW = 12.0  # the margin beside a graph in one band
 ABOVE, BELOW = 43.0, 26.0  # from the middle of a band's first and last row to its ends
 Point = tuple[float, float]
 
@@ -45,7 +46,8 @@ class Places:
     @cached_property
     def bands(self) -> list[range]:
         gaps = self._gaps(GAP)
-        return bands(self.widths, gaps, WIDTH - 2 * self.margin)
+        most = WIDTH - 2 * self.margin
+        return bands(self.widths, gaps, most - GAP if self.margin > NARROW else most)
 
     @cached_property
     def xs(self) -> list[float]:
@@ -92,11 +94,12 @@ class Places:
 
     @cached_property
     def margin(self) -> float:
-        """Beside the bands: room for the lines from each to the next, if all stood there."""
+        """Beside the graph; where it takes several bands, with room for lines round their ends."""
+        if sum(self.widths) + sum(self._gaps(GAP)) <= WIDTH - 2 * NARROW:
+            return NARROW
         pairs = pairwise(self.graph.columns)
         most = max(len({s for t in after for s, _ in self.graph.sources(t)}) for _, after in pairs)
-        wide = sum(self.widths) + sum(self._gaps(GAP)) > WIDTH - 20
-        return 24 + LANE * most if wide else 12
+        return 2 * NARROW + LANE * most
 
     def _gaps(self, gap: float) -> list[float]:
         begins = {min(self.graph.column[value] for value in group) for group in self.loops}
