@@ -14,8 +14,8 @@ from tools.new.tree import Change, NewError, write
 
 STEM, TITLE = "05_input_pipeline", "Input pipelines, by hand"
 PAGE = f"notebooks/{STEM}.ipynb"
-DOOR = "course_utils/chapters/compile_and_graphs/__init__.py"
-OWN = "course_utils/chapters/compile_and_graphs/graph.py"
+DOOR = "course_utils/chapters/input_pipeline/__init__.py"
+OWN = "course_utils/chapters/input_pipeline/graph.py"
 TESTED = """
 from tools import notebook_style
 from tools.test import CONDITIONS, one_chapter, run
@@ -130,7 +130,7 @@ def test_what_changed_beside_it_stays_and_files_that_are_gone_are_no_hindrance(c
     "chapter, title, said",
     [
         ("", TITLE, "Which chapter? Two digits and a name_in_small_letters, as in make new "),
-        ("4_compile_and_graphs", TITLE, "Which chapter?"),
+        ("4_input_pipeline", TITLE, "Which chapter?"),
         ("05-Input", TITLE, "Which chapter?"),
         ("../05_input_pipeline", TITLE, "Which chapter?"),
         ("05_tracing", TITLE, "Chapter 05 is 05_input_pipeline by data/course.json."),

@@ -35,6 +35,16 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
             "dict(seconds=1 / len(numbers), nvidia_smi_percent=100)"
         ),
     },
+    "04_compile_and_graphs": {  # what a pretended GPU's dispatch doesn't let through
+        "loop_in(written[0])": "loop_in('')",
+        "torch.jit.trace(decides_by_data, torch.ones(1))": "decides_by_data",
+        "torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 5, (x,))": (
+            "torch.where(x.sum() > 0, x * 2, x - 5)"
+        ),
+        "fullgraph=True)": "fullgraph=False)",
+        "GPTConfig.small()": "GPTConfig(50257, 1024, 1, 2, 64)",
+        "(8, 1024)": "(8, 32)",
+    },
     "07_mixed_precision": {
         "steps=300": "steps=20",
         "range(10, 301, 10)": "range(10, 21, 10)",
