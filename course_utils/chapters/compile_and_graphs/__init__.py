@@ -8,6 +8,9 @@ ROOMS, __getattr__, __dir__ = door(
         "fusion": "fuse",
         "graph_view": "draw_graph graph_widget",
         "native": "cpp_function cxx",
-        "page_cells": "can_compile loop_in peak_bytes readable run_elsewhere",
+        "page_cells": (
+            "can_compile first_reason loop_in peak_bytes readable run_elsewhere steps_in_words "
+            "texts_that_fit"
+        ),
     },
 )

@@ -19,22 +19,36 @@ from torch.profiler import ProfilerActivity, profile
 
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
+from course_utils.core.machine import device
 
 ELSEWHERE = Path(__file__).with_name("load_exported.py")
 
 
 def can_compile() -> bool:
-    """Whether `torch.compile` finds a C++ compiler here; says so in a line where it doesn't.
+    """Whether `torch.compile` works here, which it finds out; says why in a line where it doesn't.
 
-    Inductor then keeps what it compiles below `build/` of the project, unless the reader named
-    another place, and Dynamo's warnings stay out of the page, which counts what they are about.
+    Inductor wants a C++ compiler for a processor, Triton and a capability of 7.0 for a GPU. It
+    keeps what it compiles below `build/` of the project, unless the reader named another place,
+    and Dynamo's warnings stay out of the page, which counts what they are about.
     """
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(files.ROOT / "build" / "inductor"))
     torch._logging.set_logs(all=logging.ERROR)
-    if cxx() is None:
-        print("No C++ compiler: what must be compiled is skipped; graphs and counts are live.")
+    try:
+        if cxx() is None:
+            raise RuntimeError("no C++ compiler was found")
+        torch.compile(torch.neg)(torch.ones(8, device=device()))
+    except Exception as error:  # whatever a compiler, its headers or Triton may lack
+        why = str(error).strip().partition("\n")[0]
+        print(f"torch.compile doesn't work here ({why}): what must be compiled is skipped.")
         return False
     return True
+
+
+def texts_that_fit() -> Tensor:
+    """Up to eight random texts of 1,024 tokens, as many as GPT `small` trains on this GPU: some
+    4 GB (10⁹) a text are enough for eager, compiled and captured together."""
+    free, _ = torch.cuda.mem_get_info()
+    return torch.randint(50257, (max(2, min(8, int(free / 4e9))), 1024))
 
 
 def loop_in(written: str) -> str:
@@ -63,15 +77,29 @@ def peak_bytes(call: Callable[[], Any]) -> int:
 
 def readable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of the GPT's step as a table shows what was measured: with ≈, bytes in MB (10⁶)."""
+    eager = {row["texts"]: row["tokens_per_s"] for row in rows if row["way"] == "eager"}
     return [
         {
             "way": row["way"],
             "texts": row["texts"],
             "tokens/s": f"≈ {row['tokens_per_s']:,.0f}",
-            "peak, MB": f"{row['peak_bytes'] / 1e6:.2f}",
+            "times as fast": f"≈ {row['tokens_per_s'] / eager[row['texts']]:.2f}",
+            "peak, MB": f"{row['peak_bytes'] / 1e6:.2f}" if row["peak_bytes"] else "–",
         }
         for row in rows
     ]
+
+
+def first_reason(told: Any) -> str:
+    """The first line of the first reason for a break that `torch._dynamo.explain` found."""
+    if told.break_reasons:
+        return told.break_reasons[0].reason.partition("\n")[0]
+    return "–" if told.graph_count else "a break in a loop: nothing is compiled"
+
+
+def steps_in_words(steps: float) -> str:
+    """A number of steps, or "never" for infinitely many."""
+    return f"{steps:,.0f}" if steps < float("inf") else "never"
 
 
 def _allocations(seen: profile) -> list[int]:

@@ -20,7 +20,8 @@ def inductors_cache(monkeypatch):
 def test_without_a_compiler_the_page_says_what_is_skipped(monkeypatch, capsys, inductors_cache):
     monkeypatch.setenv("CXX", "/nowhere/c++")
     assert not chapter.can_compile()
-    assert capsys.readouterr().out.startswith("No C++ compiler: ")
+    said = capsys.readouterr().out
+    assert "no C++ compiler was found" in said and "skipped" in said
 
 
 def test_inductor_keeps_what_it_compiled_below_build_unless_the_reader_names_a_place(
@@ -46,13 +47,13 @@ def test_a_peak_is_what_was_held_at_once_and_not_what_was_asked_for_in_all():
         two = torch.empty(2 * 10**6)
         return two + 1  # both are there
 
-    assert chapter.peak_bytes(call) == 16e6
+    assert chapter.peak_bytes(call) == pytest.approx(16e6, abs=100)  # and a Python number's 12
     assert chapter.peak_bytes(lambda: None) == 0
 
 
 def test_what_was_there_before_is_no_part_of_the_peak():
     held = torch.empty(10**6)
-    assert chapter.peak_bytes(lambda: held.add_(1)) == 0
+    assert chapter.peak_bytes(lambda: held.add_(1)) < 100
 
 
 def test_an_exported_model_runs_in_a_process_that_has_never_heard_of_its_class(tmp_path):
@@ -70,6 +71,29 @@ def test_a_file_that_is_no_exported_model_is_a_sentence_of_the_other_process(tmp
         chapter.run_elsewhere(tmp_path / "not.pt2", torch.ones(1))
 
 
-def test_measured_rates_carry_their_mark_and_bytes_their_unit():
-    (row,) = readable([{"way": "eager", "texts": 1, "tokens_per_s": 3177.4, "peak_bytes": 417672}])
-    assert row == {"way": "eager", "texts": 1, "tokens/s": "≈ 3,177", "peak, MB": "0.42"}
+def test_rates_carry_their_mark_and_a_peak_that_nobody_counted_a_dash():
+    eager = {"way": "eager", "texts": 1, "tokens_per_s": 3177.4, "peak_bytes": 417672}
+    graphs = {"way": "graphs", "texts": 1, "tokens_per_s": 6354.8, "peak_bytes": None}
+    first, second = readable([eager, graphs])
+    assert list(first.values()) == ["eager", 1, "≈ 3,177", "≈ 1.00", "0.42"]
+    assert list(second.values()) == ["graphs", 1, "≈ 6,355", "≈ 2.00", "–"]
+
+
+def test_the_reason_for_a_break_is_one_line_and_a_function_given_up_says_so():
+    def decides(x):
+        return x if x.sum() > 0 else -x
+
+    def loops(x):
+        for _ in range(2):
+            print(end="")
+        return x
+
+    explain = torch._dynamo.explain
+    assert chapter.first_reason(explain(lambda x: x + 1)(torch.ones(1))) == "–"
+    assert "\n" not in chapter.first_reason(explain(decides)(torch.ones(1)))
+    assert "nothing is compiled" in chapter.first_reason(explain(loops)(torch.ones(1)))
+
+
+def test_what_never_pays_is_never():
+    assert chapter.steps_in_words(607.4) == "607"
+    assert chapter.steps_in_words(float("inf")) == "never"
