@@ -43,7 +43,7 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         ),
         "fullgraph=True)": "fullgraph=False)",
         "GPTConfig.small()": "GPTConfig(50257, 1024, 1, 2, 64)",
-        "(8, 1024)": "(8, 32)",
+        "chapter.texts_that_fit()": "torch.randint(50257, (8, 32))",
     },
     "07_mixed_precision": {
         "steps=300": "steps=20",
