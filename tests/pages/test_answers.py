@@ -1,6 +1,7 @@
 """Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
 
 import dataclasses
+import inspect
 import json
 import math
 import re
@@ -170,8 +171,6 @@ def test_a_wrong_collective_and_a_wrong_rounding_are_drawn():
 
 
 def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
-    import inspect
-
     from course_utils.chapters.async_execution.exercises import slow_train
 
     page = "".join(
@@ -179,8 +178,25 @@ def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
         for c in json.loads((files.NOTEBOOKS / "02_async_execution.ipynb").read_text())["cells"]
         if c["cell_type"] == "markdown"
     )
-    body = inspect.getsource(slow_train).splitlines()[2:]  # without signature and docstring
-    assert "\n".join(f"> {line}" for line in body) in page
+    assert "".join(f"> {line}\n" for line in body(slow_train).splitlines()).strip() in page
+
+
+def body(function):
+    """The lines of a function, without signature and docstring."""
+    lines, *_ = inspect.getsourcelines(function)
+    return "".join(lines[2 if function.__doc__ else 1 :])
+
+
+def test_what_exercises_of_chapter_04_begin_with_is_what_their_checks_run():
+    from course_utils.chapters.compile_and_graphs.exercises import broken
+    from course_utils.chapters.compile_and_graphs.recompiling import step
+    from tests.chapters.compile_and_graphs.wrong_answers import slow_loop
+
+    page = cells(files.NOTEBOOKS / "04_compile_and_graphs.ipynb")
+    for name, function in [("one_graph", broken), ("steady_loop", step), ("steady_loop", slow_loop)]:
+        (cell,) = [one for one in page if f'check("compile.{name}"' in one]
+        names = ", ".join(inspect.signature(function).parameters)
+        assert f"def {function.__name__}({names}):\n{body(function)}" in cell
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)

@@ -3,11 +3,12 @@
 import copy
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
 
-from course_utils.chapters.compile_and_graphs import recompiling
+from course_utils.chapters.compile_and_graphs import breaks, recompiling
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly, warm_up
 from course_utils.chapters.compile_and_graphs.op_lists import (
     PROGRAMS,
@@ -44,11 +45,11 @@ def _inputs(*shape: int) -> list[torch.Tensor]:
     "compile.one_graph",
     todo="write whole(x): it returns what broken(x) does, in one graph.",
     hints=(
-        "torch.where(y.sum() <= 0, a, b) computes both a and b, and takes one: nobody has to know "
-        "which before it runs.",
-        "A tensor may be divided by a tensor of one number. Who needs it as Python's?",
-        "y[y > 0] has as many elements as the data says. Keep them all, with 0 for the others: "
-        "the sum is the same.",
+        "Each break is a place where Python asks what is in a tensor: to choose a line, to have a "
+        "number, to know how many elements are left. Which line is named, and what does it ask?",
+        "torch can be asked for the same without an answer in Python: torch.where(condition, a, b) "
+        "takes one of two tensors, a tensor of one number divides as a number does, and zeros add "
+        "nothing to a sum.",
     ),
     prepare=warm_up,
 )
@@ -77,27 +78,17 @@ def _compare(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.T
 
 
 def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tensor) -> Any:
-    """What the compiled answer gives. Raises: Wrong at a break, with Dynamo's own reason."""
+    """What the compiled answer gives. Raises: Wrong where it isn't one graph, with the reason."""
     from torch._dynamo import error_on_graph_break
-    from torch._dynamo.exc import TorchDynamoException, Unsupported
+    from torch._dynamo.exc import TorchDynamoException
 
     try:
         with error_on_graph_break(True):
             return compiled(x)
-    except Unsupported as stop:
-        whole(x)  # what is wrong without a compiler, too, is said in Python's words
-        own = [step for step in stop.real_stack if "site-packages" not in step.filename]
-        where = "".join(f" at line {step.lineno} ({step.line})" for step in own[-1:])
-        raise Wrong(f"the graph breaks{where}. Dynamo says: {_first_line(stop)}") from stop
-    except TorchDynamoException:
-        whole(x)
-        raise
-
-
-def _first_line(error: Exception) -> str:
-    """Dynamo's message without its explanations; a line that announces one has it beside."""
-    lines = str(error).splitlines()
-    return " ".join(lines[: 1 + lines[0].endswith(":")])
+    except TorchDynamoException as stop:
+        with suppress(TorchDynamoException):
+            whole(x)  # what is wrong without a compiler, too, is said in Python's words
+        raise Wrong(breaks.told(stop)) from stop
 
 
 def _counted(count: int, shape: tuple[int, ...]) -> str:
@@ -171,29 +162,47 @@ def check_loops(loops: Callable[[Kinds], Any]) -> str:
 
 
 @exercise(
-    "compile.compiling_calls",
-    todo="write compiling_calls(fn, calls): the indices of the calls that compile.",
+    "compile.steady_loop",
+    todo="write steady_loop(step, texts): the means of slow_loop, with four compilations or fewer.",
     hints=(
-        "torch.compile(fn, backend=mine) calls mine(graph, inputs) whenever it compiles, and runs "
-        "what mine returns: graph.forward will do.",
-        "Compile once, before the loop. Let mine leave a note, and look after each call whether "
-        "there is a new one.",
-        "A function with a break hands over several graphs in one call: that call counts once.",
+        "times_compiled(step, calls) with one argument that changes, and the others as they are: "
+        "which of the four compile at each call, and which once or twice?",
+        "What does step read of the label, and what of the list? It may be given that, and no "
+        "more.",
     ),
     prepare=warm_up,
 )
-def check_compiling_calls(compiling_calls: Callable[..., Any]) -> str:
-    """Functions that nobody compiled before, and calls between which one thing changes."""
-    from torch._dynamo.exc import TorchDynamoException
+def check_steady_loop(steady_loop: Callable[..., Any]) -> str:
+    """Many texts and few, each list with a step that nobody compiled before."""
+    for texts in recompiling.lists_of_texts():
+        watched, want = recompiling.Watched(), recompiling.running_means(texts)
+        with quietly():
+            got = as_numbers(as_list(steady_loop(watched.step, list(texts)), "a list of means"))
+        if watched.calls < len(texts):
+            raise Wrong(f"step was called for {watched.calls} of {len(texts)} texts")
+        if len(got) != len(texts):
+            raise Wrong(f"you return {len(got)} means for {len(texts)} texts")
+        for number, (mean, right) in enumerate(zip(got, want, strict=True)):
+            if not close(mean, right, rel_tol=1e-4):
+                raise Wrong(f"after text {number}: want the mean {right:.5g}, got {mean:.5g}")
+        _compiled_seldom(watched)
+    return (
+        "many texts and few, of one length and of several: the same means, at most 4 compilations"
+    )
 
-    cases = recompiling.cases()
-    with quietly():
-        for case in cases:
-            try:
-                got = compiling_calls(fresh(case.function), list(case.calls))
-            except TorchDynamoException as error:
-                raise Wrong(f"{case}: torch.compile raised, {_first_line(error)}") from error
-            numbers = as_numbers(as_list(got, "a list of indices"))
-            if numbers != case.want and numbers != (want := recompiling.compiling(case)):
-                raise Wrong(f"{case}: want {want}, got {shown(got)}. Why: {case.why}.")
-    return f"{len(cases)} functions and lists of calls, in which one thing changes"
+
+def _compiled_seldom(watched: recompiling.Watched) -> None:
+    graphs, calls = watched.graphs, watched.calls
+    alone = calls - graphs.runs
+    if graphs.count > recompiling.MOST:
+        then = f", then gave up for the last {alone}" if alone else ""
+        why = watched.changing
+        raise Wrong(
+            f"compiled {graphs.count} times in {calls} calls{then}, want at most "
+            f"{recompiling.MOST}: " + (f"step got {why}" if why else "which argument changes?")
+        )
+    if alone:
+        raise Wrong(
+            f"{alone} of {calls} calls ran without what was compiled: call step as it is given, "
+            "and leave torch's settings alone"
+        )

@@ -86,32 +86,47 @@ def loop_by_loop(ops):
     return found
 
 
-def by_dynamos_counters(fn, calls):
-    from torch._dynamo.utils import counters
-
-    compiled, found = torch.compile(fn, backend="eager"), []
-    for number, arguments in enumerate(calls):
-        before = counters["stats"]["unique_graphs"]
-        compiled(*arguments)
-        if counters["stats"]["unique_graphs"] > before:
-            found.append(number)
-    return found
+def with_the_first_apart(step, texts):
+    texts = iter(texts)
+    for text in texts:
+        means = [step(text, "step 0", 1.0, [])]
+        for count, text in enumerate(texts, start=2):
+            means.append(step(text, "", torch.tensor(1 / count), [means[-1]]))
+        return means
+    return []
 
 
-def by_torchs_own_counter(fn, calls):
-    from torch._dynamo.testing import CompileCounter
+def in_one_tensor(step, texts):
+    means = torch.empty(len(texts))
+    for k, text in enumerate(texts):
+        means[k] = step(text, f"step {min(k, 1)}", 1 / (k + 1), means[k - 1 : k])
+    return means
 
-    counter, after = CompileCounter(), [0]
-    compiled = torch.compile(fn, backend=counter)
-    for arguments in calls:
-        compiled(*arguments)
-        after.append(counter.frame_count)
-    return np.flatnonzero(np.diff(after))
+
+def by_numbers(step, texts):
+    last = 0.0
+    for k, text in enumerate(texts):
+        label = "later" if k else "step 0"
+        last = step(means=[last], weight=1 / (k + 1), label=label, text=text).item()
+        yield last
+
+
+def with_lengths_that_may_vary(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        torch._dynamo.mark_dynamic(text, 0)
+        means.append(step(text, "later" if means else "step 0", 1 / (k + 1), means[-1:]))
+    return np.array(means)
 
 
 RIGHT = {
     "compile.one_graph": [by_arithmetic, by_torch_cond, with_a_helper, compiled_already],
     "compile.fused_speedup": [from_the_results, dead_ones_taken_out],
     "compile.loops": [by_recursion, loop_by_loop],
-    "compile.compiling_calls": [by_dynamos_counters, by_torchs_own_counter],
+    "compile.steady_loop": [
+        with_the_first_apart,
+        in_one_tensor,
+        by_numbers,
+        with_lengths_that_may_vary,
+    ],
 }

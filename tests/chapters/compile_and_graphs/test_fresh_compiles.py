@@ -9,7 +9,7 @@ import torch
 
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly
 from course_utils.lesson.exercises import grade
-from tests.chapters.compile_and_graphs.right_answers import by_torchs_own_counter
+from tests.chapters.compile_and_graphs.right_answers import with_the_first_apart
 from tests.chapters.compile_and_graphs.wrong_answers import as_it_was, keeps_the_mask
 
 SIZES = (4, 7, 9)
@@ -51,6 +51,14 @@ def test_of_a_compiled_function_the_one_within_is_copied():
     assert isinstance(copy, types.FunctionType) and copy.__code__.co_code == scaled.__code__.co_code
 
 
+def test_graphs_and_their_runs_are_counted_apart():
+    graphs = Graphs()
+    compiled = torch.compile(fresh(scaled), backend=graphs)
+    for size in (4, 4, 4, 7, 9):
+        assert torch.equal(compiled(torch.ones(size)), 3 * torch.ones(size))
+    assert (graphs.count, graphs.runs) == (2, 5)
+
+
 def test_what_is_no_python_function_is_compiled_as_it_is():
     model = torch.nn.Linear(2, 2)
     assert fresh(model) is model and fresh(len) is len
@@ -61,7 +69,7 @@ def test_what_is_no_python_function_is_compiled_as_it_is():
     [
         ("compile.one_graph", as_it_was),
         ("compile.one_graph", keeps_the_mask),
-        ("compile.compiling_calls", by_torchs_own_counter),
+        ("compile.steady_loop", with_the_first_apart),
     ],
 )
 def test_checking_an_answer_throws_away_nothing_that_the_page_compiled(name, answer):
@@ -76,7 +84,7 @@ def test_checking_an_answer_throws_away_nothing_that_the_page_compiled(name, ans
 def test_nothing_is_logged_or_warned_of_while_an_answer_is_checked(recwarn, capfd):
     torch.compiler.reset()
     assert grade("compile.one_graph", keeps_the_mask).passed is False
-    assert grade("compile.compiling_calls", by_torchs_own_counter).passed
+    assert grade("compile.steady_loop", with_the_first_apart).passed
     assert not recwarn.list
     assert capfd.readouterr() == ("", "")
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from course_utils.chapters.compile_and_graphs.fusion import fuse
 from course_utils.chapters.compile_and_graphs.op_lists import (
     PROGRAMS,
     SCHEDULES,
@@ -10,6 +11,7 @@ from course_utils.chapters.compile_and_graphs.op_lists import (
     random_programs,
     random_schedules,
 )
+from tests.chapters.compile_and_graphs.tracing import Value
 
 BY_HAND = {
     "one operator": (3, 3),
@@ -58,3 +60,31 @@ def test_random_programs_differ_and_their_operators_use_only_what_was_there():
         for name, _, inputs in ops:
             assert set(inputs) <= ready and name not in ready
             ready.add(name)
+
+
+def traced(ops):
+    """The same as Values of the page's tracer: a pointwise operator adds up what it is made of."""
+    Value.tape, values = [], {}
+    for name, kind, of in ops:
+        operands = [values.get(one) or values.setdefault(one, Value(one)) for one in of]
+        operand = operands[0] if len(set(of)) == 1 and kind == "reduction" else None
+        operand = operand or Value("+", *operands)
+        values[name] = operand.sum() if kind == "reduction" else operand
+    return Value.tape, values
+
+
+def test_the_widgets_fuser_puts_each_value_into_the_same_loop():
+    for ops in [SCHEDULES["softmax"], SCHEDULES["layer norm"], *random_schedules()]:
+        tape, values = traced(ops)
+        wanted, found = loop_numbers(ops), {}
+        for name in wanted:
+            live = fuse(tape, values[name]).loops
+            found |= {other: live[values[other]] for other in wanted if values[other] in live}
+        assert found == wanted
+
+
+def test_the_widgets_fuser_counts_the_same_passes_for_one_result():
+    for ops, results in random_programs():
+        tape, values = traced([(name, "pointwise", of) for name, of in ops])
+        found = fuse(tape, values[results[0]])
+        assert (found.passes_eager, found.passes_fused) == passes(ops, results[:1])

@@ -50,6 +50,41 @@ def hides_a_break(x):
     return torch.where(y > 0, y, 0).sum()
 
 
+def a_branch_returns_its_input(x):
+    y = torch.tanh(x)
+    y = torch.cond(y.sum() <= 0, lambda y: y + 0.5, lambda y: y, (y,))
+    y = y / y.abs().max()
+    return torch.where(y > 0, y, 0).sum()
+
+
+def a_branch_changes_its_input(x):
+    y = torch.tanh(x)
+    y = torch.cond(y.sum() <= 0, lambda y: y.add_(0.5), lambda y: y.clone(), (y,))
+    y = y / y.abs().max()
+    return torch.where(y > 0, y, 0).sum()
+
+
+def branches_of_two_dtypes(x):
+    y = torch.tanh(x)
+    y = torch.cond(y.sum() <= 0, lambda y: y + 0.5, lambda y: y.double(), (y,))
+    y = y / y.abs().max()
+    return torch.where(y > 0, y, 0).sum()
+
+
+def python_chooses_by_a_number(x):
+    y = torch.tanh(x)
+    y = y + 0.5 * int(y.sum() <= 0)
+    y = y / y.abs().max()
+    return torch.where(y > 0, y, 0).sum()
+
+
+def counts_in_a_list(x):
+    y = torch.tanh(x)
+    y = torch.where(y.sum() <= 0, y + 0.5, y)
+    y = y / max(y.abs().flatten().tolist())
+    return torch.where(y > 0, y, 0).sum()
+
+
 def exchanges_the_branches(x):
     y = torch.tanh(x)
     y = torch.where(y.sum() <= 0, y, y + 0.5)
@@ -171,6 +206,39 @@ def a_saving(ops, results):
     return 1 - (len(needed - _made(ops)) + len(results)) / _eager(ops)
 
 
+def all_results_are_needed_to_be_read(ops, results):
+    needed = set(results)
+    for name, inputs in reversed(ops):
+        if name in needed:
+            needed |= set(inputs)
+    return _eager(ops) / len(needed - _made(ops) | set(results) | _made(ops) & needed)
+
+
+def forwards_from_the_results(ops, results):
+    needed = set(results)
+    for name, inputs in ops:
+        if name in needed:
+            needed |= set(inputs)
+    return _eager(ops) / (len(needed - _made(ops)) + len(results))
+
+
+def upside_down(ops, results):
+    needed = set(results)
+    for name, inputs in reversed(ops):
+        if name in needed:
+            needed |= set(inputs)
+    return (len(needed - _made(ops)) + len(results)) / _eager(ops)
+
+
+def reads_each_tensor_of_the_program_once(ops, results):
+    needed = set(results)
+    for name, inputs in reversed(ops):
+        if name in needed:
+            needed |= set(inputs)
+    eager = len({one for _, inputs in ops for one in inputs}) + len(ops)
+    return eager / (len(needed - _made(ops)) + len(results))
+
+
 def a_loop_for_each_operator(ops):
     return {name: number for number, (name, _, _) in enumerate(ops)}
 
@@ -233,101 +301,156 @@ def a_list_of_numbers(ops):
     return [0 for _ in ops]
 
 
-def by_shape(fn, calls):
-    seen, found = set(), []
-    for number, arguments in enumerate(calls):
-        key = tuple(getattr(one, "shape", None) for one in arguments)
-        if key not in seen:
-            found.append(number)
-        seen.add(key)
+def a_reduction_ends_the_loop_before_it(ops):
+    found, ready = {}, {}
+    for name, kind, inputs in ops:
+        found[name] = max(ready.get(one, 0) for one in inputs)
+        if kind == "reduction":
+            found[name] += any(one in found for one in inputs)
+        ready[name] = found[name] + (kind == "reduction")
     return found
 
 
-def by_whatever_differs(fn, calls):
-    seen, found = set(), []
-    for number, arguments in enumerate(calls):
-        key = tuple(
-            (one.shape, one.dtype, one.requires_grad) if isinstance(one, torch.Tensor) else one
-            for one in arguments
-        )
-        if key not in seen:
-            found.append(number)
-        seen.add(key)
+def by_the_last_input_alone(ops):
+    found, ready = {}, {}
+    for name, kind, inputs in ops:
+        found[name] = ready.get(inputs[-1], 0)
+        ready[name] = found[name] + (kind == "reduction")
     return found
 
 
-def once_for_each_graph(fn, calls):
-    found = []
-
-    def note(graph, inputs):
-        found.append(number)
-        return graph.forward
-
-    compiled = torch.compile(fn, backend=note)
-    for number, arguments in enumerate(calls):  # noqa: B007
-        compiled(*arguments)
+def the_latest_loop_that_is_open(ops):
+    found, ready, latest = {}, {}, 0
+    for name, kind, inputs in ops:
+        latest = max(latest, *(ready.get(one, 0) for one in inputs))
+        found[name] = latest
+        ready[name] = latest + (kind == "reduction")
     return found
 
 
-def when_it_runs(fn, calls):
-    found = set()
-
-    def note(graph, inputs):
-        def run(*given):
-            found.add(number)
-            return graph.forward(*given)
-
-        return run
-
-    compiled = torch.compile(fn, backend=note)
-    for number, arguments in enumerate(calls):  # noqa: B007
-        compiled(*arguments)
-    return sorted(found)
+def slow_loop(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, f"step {k}", 1 / (k + 1), means))
+    return means
 
 
-def _compiling(fn, calls, **options):
-    graphs, found = [], []
-
-    def note(graph, inputs):
-        graphs.append(graph)
-        return graph.forward
-
-    compiled = torch.compile(fn, backend=note, **options)
-    for number, arguments in enumerate(calls):
-        before = len(graphs)
-        compiled(*arguments)
-        if len(graphs) > before:
-            found.append(number)
-    return found
+def steadies_the_list_alone(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, f"step {k}", 1 / (k + 1), means[-1:]))
+    return means
 
 
-def with_one_graph_only(fn, calls):
-    return _compiling(fn, calls, fullgraph=True)
+def steadies_the_label_alone(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0" if k == 0 else "later", 1 / (k + 1), means))
+    return means
 
 
-def with_sizes_that_vary(fn, calls):
-    return _compiling(fn, calls, dynamic=True)
+def steadies_what_is_steady(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, f"step {k}", torch.tensor(1 / (k + 1)), means))
+    return means
 
 
-def with_sizes_that_never_vary(fn, calls):
-    return _compiling(fn, calls, dynamic=False)
+def one_label_for_all(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0", 1 / (k + 1), means[-1:]))
+    return means
 
 
-def counted_from_one(fn, calls):
-    return [number + 1 for number in _compiling(fn, calls)]
+def a_label_that_is_never_the_first(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step", 1 / (k + 1), means[-1:]))
+    return means
 
 
-def how_many(fn, calls):
-    return len(_compiling(fn, calls))
+def the_first_of_the_list(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0" if k == 0 else "later", 1 / (k + 1), means[:1]))
+    return means
 
 
-def without_the_first(fn, calls):
-    return _compiling(fn, calls)[1:]
+def one_weight_for_all(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0" if k == 0 else "later", 0.5, means[-1:]))
+    return means
 
 
-def a_backend_that_returns_nothing(fn, calls):
-    compiled = torch.compile(fn, backend=lambda graph, inputs: None)
-    return [number for number, arguments in enumerate(calls) if compiled(*arguments) is None]
+def a_weight_that_is_none(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0" if k == 0 else "later", None, means[-1:]))
+    return means
+
+
+def as_a_tuple(step, texts):
+    means = ()
+    for k, text in enumerate(texts):
+        label = "step 0" if k == 0 else "later"
+        means += (step(text, label, 1 / (k + 1), means),)
+    return means
+
+
+def pads_to_one_length(step, texts):
+    longest, means = max(map(len, texts), default=0), []
+    for k, text in enumerate(texts):
+        padded = torch.nn.functional.pad(text, (0, longest - len(text)))
+        means.append(step(padded, "step 0" if k == 0 else "later", 1 / (k + 1), means[-1:]))
+    return means
+
+
+def without_the_step(step, texts):
+    losses = [text.tanh().square().mean() for text in texts]
+    return [sum(losses[: k + 1]) / (k + 1) for k in range(len(losses))]
+
+
+def the_last_mean_only(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        means.append(step(text, "step 0" if k == 0 else "later", 1 / (k + 1), means[-1:]))
+    return means[-1:]
+
+
+def each_text_with_a_step_of_its_own(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        torch.compiler.reset()
+        means.append(step(text, "step 0" if k == 0 else "later", 1 / (k + 1), means[-1:]))
+    return means
+
+
+def gives_up_at_once(step, texts):
+    with torch._dynamo.config.patch(recompile_limit=1):
+        return slow_loop(step, texts)
+
+
+def compiles_nothing(step, texts):
+    with torch.compiler.set_stance("force_eager"):
+        return slow_loop(step, texts)
+
+
+def compiles_it_again(step, texts):
+    return slow_loop(torch.compile(step, backend="eager", dynamic=True), texts)
+
+
+def looks_for_the_step_within(step, texts):
+    return slow_loop(step.__wrapped__, texts)
+
+
+def gradients_now_and_then(step, texts):
+    means = []
+    for k, text in enumerate(texts):
+        given = text.clone().requires_grad_(k % 2 == 0)
+        means.append(step(given, "step 0" if k == 0 else "later", 1 / (k + 1), means[-1:]))
+    return means
 
 
 WRONG = {
@@ -338,6 +461,11 @@ WRONG = {
         keeps_the_mask,
         looks_on,
         hides_a_break,
+        a_branch_returns_its_input,
+        a_branch_changes_its_input,
+        branches_of_two_dtypes,
+        python_chooses_by_a_number,
+        counts_in_a_list,
         exchanges_the_branches,
         decides_for_each_element,
         forgets_the_border,
@@ -356,6 +484,10 @@ WRONG = {
         writes_the_last_only,
         ratio_of_reads,
         a_saving,
+        all_results_are_needed_to_be_read,
+        forwards_from_the_results,
+        upside_down,
+        reads_each_tensor_of_the_program_once,
     ],
     "compile.loops": [
         a_loop_for_each_operator,
@@ -368,18 +500,29 @@ WRONG = {
         adds_one_to_the_latest,
         from_one,
         a_list_of_numbers,
+        a_reduction_ends_the_loop_before_it,
+        by_the_last_input_alone,
+        the_latest_loop_that_is_open,
     ],
-    "compile.compiling_calls": [
-        by_shape,
-        by_whatever_differs,
-        once_for_each_graph,
-        when_it_runs,
-        with_one_graph_only,
-        with_sizes_that_vary,
-        with_sizes_that_never_vary,
-        counted_from_one,
-        how_many,
-        without_the_first,
-        a_backend_that_returns_nothing,
+    "compile.steady_loop": [
+        slow_loop,
+        steadies_the_list_alone,
+        steadies_the_label_alone,
+        steadies_what_is_steady,
+        one_label_for_all,
+        a_label_that_is_never_the_first,
+        the_first_of_the_list,
+        one_weight_for_all,
+        a_weight_that_is_none,
+        as_a_tuple,
+        pads_to_one_length,
+        without_the_step,
+        the_last_mean_only,
+        each_text_with_a_step_of_its_own,
+        gives_up_at_once,
+        compiles_nothing,
+        compiles_it_again,
+        looks_for_the_step_within,
+        gradients_now_and_then,
     ],
 }

@@ -1,0 +1,67 @@
+"""A break that is left is told in one line: where, why, and what to do about this one."""
+
+import pytest
+import torch
+from torch._dynamo.exc import TorchDynamoException
+
+from course_utils.chapters.compile_and_graphs.breaks import told
+from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly
+from course_utils.lesson.exercises import grade
+from tests.chapters.compile_and_graphs import wrong_answers
+
+
+@pytest.mark.parametrize(
+    "answer, line, reason, mend",
+    [
+        ("keeps_the_if", "if y.sum() <= 0:", "Data-dependent branching", "compute both"),
+        ("keeps_the_number", ".item()", "Tensor.item()", "needs no number"),
+        ("python_chooses_by_a_number", "int(y.sum()", "Tensor.item()", "needs no number"),
+        ("counts_in_a_list", ".tolist()", "Tensor.tolist()", "needs no number"),
+        ("keeps_the_mask", "return y[y > 0].sum()", "Dynamic shape operator", "with 0 for"),
+        ("looks_on", "print(y.max())", "builtin", "print it outside"),
+        ("hides_a_break", "/ _scale(y)", "disable", "in the open"),
+        ("a_branch_returns_its_input", "lambda y: y, (y,)", "aliasing", "return y.clone()"),
+        ("a_branch_changes_its_input", "y.add_(0.5)", "mutation", "return a new tensor"),
+        ("branches_of_two_dtypes", "y.double()", "expected same dtype", "one shape and dtype"),
+    ],
+)
+def test_a_break_is_named_with_its_line_dynamos_reason_and_what_to_do(answer, line, reason, mend):
+    message = grade("compile.one_graph", getattr(wrong_answers, answer)).message
+    where, _, why = message.partition("Dynamo says")
+    assert line in where and reason in why and mend in why
+    assert "\n" not in message and ". ." not in message and ".." not in message
+
+
+def told_of(function):
+    with quietly(), pytest.raises(TorchDynamoException) as caught:
+        torch.compile(fresh(function), backend=Graphs(), fullgraph=True)(torch.ones(3))
+    return told(caught.value)
+
+
+def test_a_break_that_we_know_no_mend_for_is_told_all_the_same():
+    def breaks(x):
+        torch._dynamo.graph_break()
+        return x
+
+    message = told_of(breaks)
+    assert "(torch._dynamo.graph_break())" in message
+    assert message.endswith("Dynamo says: Call to `torch._dynamo.graph_break()`.")
+
+
+def test_a_name_in_the_readers_line_is_no_cause():
+    def prints(x):
+        data_dependent_operator = torch._dynamo
+        data_dependent_operator.graph_break()
+        return x
+
+    assert "no number" not in told_of(prints)
+
+
+def test_the_line_is_the_readers_where_a_library_stops():
+    import logging
+
+    def logs(x):
+        logging.info("a line")
+        return x + 1
+
+    assert '(logging.info("a line"))' in told_of(logs)
