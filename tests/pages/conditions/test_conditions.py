@@ -56,3 +56,17 @@ def test_a_chapter_runs_in_another_place_with_one_thread(
     _, failed = notebooks.run(copy, stop_at_error=True)
     assert failed == []
     assert sorted(os.listdir(elsewhere)) == sorted([path.name, "d2l"])
+
+
+def test_the_chapter_that_compiles_runs_without_a_compiler_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    path = files.chapter_path("04")
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    notebook, failed = notebooks.run(copy, stop_at_error=False)
+    assert failed == []
+    said = "".join(o.text for c in notebook.cells for o in c.get("outputs", []) if "text" in o)
+    assert "torch.compile doesn't work here (no C++ compiler was found)" in said
+    assert "eager GELU keeps three tensors" in said
+    assert "compiled GELU keeps its input alone" not in said
+    assert "GELU, compiled" not in said
