@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
@@ -17,11 +18,12 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
+from course_utils.chapters.compile_and_graphs import load_exported
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
 from course_utils.core.machine import device
 
-ELSEWHERE = Path(__file__).with_name("load_exported.py")
+ELSEWHERE = Path(load_exported.__file__)
 
 
 def can_compile() -> bool:
@@ -36,7 +38,9 @@ def can_compile() -> bool:
     try:
         if cxx() is None:
             raise RuntimeError("no C++ compiler was found")
-        torch.compile(torch.neg)(torch.ones(8, device=device()))
+        with warnings.catch_warnings():  # torch 2.13's inductor imports what torch deprecates
+            warnings.simplefilter("ignore")
+            torch.compile(torch.neg)(torch.ones(8, device=device()))
     except Exception as error:  # whatever a compiler, its headers or Triton may lack
         why = str(error).strip().partition("\n")[0]
         print(f"torch.compile doesn't work here ({why}): what must be compiled is skipped.")
