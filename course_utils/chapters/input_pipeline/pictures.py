@@ -12,7 +12,7 @@ CELL = 16  # pixels: the patches between which a picture's colours blend
 
 
 def make_jpegs(n: int, size: int = 96, seed: int = 0) -> list[bytes]:
-    """`n` colour pictures of `size` × `size` pixels as JPEG files; picture `i` is of class `i % 10`.
+    """`n` colour pictures of `size` × `size` pixels as JPEGs; picture `i` is of class `i % 10`.
 
     Each is a grid of random colours, blended, with the class as its brightness, so that it
     compresses as a photograph does (2 to 3 kB of its 28 kB). The pixels follow from `seed`; the
