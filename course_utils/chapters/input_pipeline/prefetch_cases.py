@@ -63,6 +63,7 @@ def waits_for_the_loader(prefetched: Callable[..., Any]) -> None:
                 raise Wrong(f"your generator {gave} when batch {number} was being loaded: wait")
             led.source.allow(number + 1)
             _compare(number, batches, led.get(asked))
+        led.ended("after the last batch")
 
 
 def raises_in_place(prefetched: Callable[..., Any], before: int) -> None:

@@ -114,7 +114,7 @@ class Trial:
     def __init__(self, prefetched: Callable[..., Any], source: Source) -> None:
         self.source = source
         self._consumers: list[_Consumer] = []
-        self._others = set(threading.enumerate())
+        self._others, self._hook = set(threading.enumerate()), threading.excepthook
         self._raised: BaseException | None = None  # in a thread of the answer, and caught by nobody
         self._given: Any = None
         self._prefetched = prefetched
@@ -159,7 +159,7 @@ class Trial:
 
     def ended(self, after: str) -> None:
         """Raises: Wrong where a thread that has loaded is there yet."""
-        for loader in self.source.loaders:
+        for loader in list(self.source.loaders):
             if not _comes(partial(_joined, loader)):
                 self._complain()
                 raise Wrong(
@@ -168,8 +168,10 @@ class Trial:
         self._complain()
 
     def note(self, args: threading.ExceptHookArgs) -> None:
-        """Keeps what a thread of the answer raised and nobody caught."""
-        if args.thread not in self._others and args.exc_type is not SystemExit:
+        """Keeps what a thread of the answer raised and nobody caught; other threads' go on."""
+        if args.thread in self._others:
+            self._hook(args)
+        elif args.exc_type is not SystemExit:
             self._raised = args.exc_value
 
     def let_go(self) -> None:
@@ -179,10 +181,11 @@ class Trial:
         stuck = any(not one.outcome.done() for one in self._consumers)
         if self._given is not None and not stuck:
             wait([self._do(self._given.close)], PATIENCE / 4)
-        for thread in [*self._consumers, *self.source.loaders]:
-            if thread.is_alive() and thread.ident:
-                ident = ctypes.c_ulong(thread.ident)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
+        left: list[threading.Thread] = [c for c in self._consumers if not c.outcome.done()]
+        left += [one for one in list(self.source.loaders) if not _joined(one, MOMENT)]
+        for thread in left:
+            ident = ctypes.c_ulong(thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
 
     def _do(self, act: Callable[[], Any]) -> "Future[Any]":
         consumer = _Consumer(act)

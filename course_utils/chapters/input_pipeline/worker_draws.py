@@ -57,7 +57,7 @@ def drawn(
         raise Wrong("this check forks workers, as Linux and macOS can. On Windows, use WSL.")
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of more workers than cores, of forks beside threads
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # a GPU's are left alone
         loader = DataLoader(
             Drawing(EACH * workers),
             batch_size=EACH // 2,
