@@ -27,7 +27,7 @@ from course_utils.lesson.exercises import Wrong, exercise
 )
 def check_prefetched(prefetched: Callable[..., Any]) -> str:
     """Each case in turn, in an order in which the first to fail says most."""
-    for depth in (random.randint(2, 4), 1):
+    for depth in (random.randint(3, 5), 1):
         prefetch_cases.runs_ahead(prefetched, depth)
     strange = prefetch_cases.strange()
     for batches, depth in [(strange, len(strange) + 1), (strange, random.randint(1, 3)), ([], 2)]:
