@@ -30,10 +30,19 @@ def imports_of(exercise: Exercise) -> str:
     return cells(files.ROOT / exercise.solution)[0].partition("start(")[0]
 
 
+def solution_of(exercise: Exercise) -> str:
+    (cell,) = [c for c in cells(files.ROOT / exercise.solution) if f'"{exercise.name}"' in c]
+    return cell.partition("\ncheck(")[0]
+
+
 @cache
 def mutants_of(exercise: Exercise) -> list[Mutant]:
-    (cell,) = [c for c in cells(files.ROOT / exercise.solution) if f'"{exercise.name}"' in c]
-    return mutants(cell.partition("\ncheck(")[0])
+    return mutants(solution_of(exercise))
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_a_solution_unchanged_is_accepted_where_its_mutants_are_graded(exercise, grader):
+    assert grader.accepts(exercise.name, imports_of(exercise), solution_of(exercise), limit=30)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)

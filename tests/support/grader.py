@@ -52,7 +52,7 @@ class Grader:
 
     def _begin(self) -> None:
         self._mine, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = self._context.Process(target=_serve, args=(theirs,))
         self._process.start()
         theirs.close()
 

@@ -1,49 +1,189 @@
 """Checkers for chapter 05, "Input pipeline"."""
 
 import random
-import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import torch
 
+from course_utils.chapters.input_pipeline import prefetch_cases
+from course_utils.chapters.input_pipeline.worker_draws import Draw, drawn
+from course_utils.lesson.answers import as_number, as_numbers
 from course_utils.lesson.exercises import Wrong, exercise
 
-DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.int8)
-
 
 @exercise(
-    "input_pipeline.n_bytes",
-    todo="write n_bytes(shape, dtype), without making a tensor.",
+    "input.prefetched",
+    todo="write prefetched(batches, depth): the same batches, loaded ahead by a thread.",
     hints=(
-        "How many numbers are there? Multiply the sizes; a scalar has one number.",
-        "dtype.itemsize is what one number takes.",
+        "queue.Queue(depth) between the two: a thread's put waits while it is full, your get while "
+        "it is empty. What does the thread put when there are no more batches?",
+        "Whatever you put, put it in a pair with its kind: ('batch', x), ('error', e), ('end', "
+        "None). Then no batch is taken for the end, and the error comes after the batches before.",
+        "Closing a generator runs the finally around its yield. The thread may wait in put then: "
+        "tell it by an Event that nobody wants more, and empty the queue, so that it goes on.",
     ),
 )
-def check_n_bytes(n_bytes: Callable[..., Any]) -> str:
-    """Random shapes and dtypes, a scalar and an empty tensor among them."""
-    shapes = [tuple(random.choices(range(1, 50), k=dimensions)) for dimensions in range(5)]
-    for shape in (*shapes, (3, 0)):
-        dtype = random.choice(DTYPES)
-        want, got = torch.empty(shape, dtype=dtype).nbytes, n_bytes(shape, dtype)
-        if got != want:
-            raise Wrong(f"shape {shape}, {dtype}: want {want:,} bytes, got {got!r:.40}")
-    return "shapes of no to four dimensions in four dtypes"
+def check_prefetched(prefetched: Callable[..., Any]) -> str:
+    """Each case in turn, in an order in which the first to fail says most."""
+    for depth in (random.randint(3, 5), 1):
+        prefetch_cases.runs_ahead(prefetched, depth)
+    strange = prefetch_cases.strange()
+    for batches, depth in [(strange, len(strange) + 1), (strange, random.randint(1, 3)), ([], 2)]:
+        prefetch_cases.gives_all(prefetched, batches, depth)
+    prefetch_cases.waits_for_the_loader(prefetched)
+    for before in (0, random.randint(2, 5)):
+        prefetch_cases.raises_in_place(prefetched, before)
+    prefetch_cases.closes_in_a_load(prefetched)
+    return "strange batches and none, a slow loader, errors, and a consumer that leaves early"
+
+
+Plan = tuple[int, float, float, float, int]  # batches, seconds to load, to step, to start, cores
+PLANS: dict[str, Plan] = {
+    "one batch": (1, 0.5, 0.25, 0.0, 4),
+    "one batch, and workers that start slowly": (1, 0.5, 0.25, 1.0, 4),
+    "batches that cost nothing to load": (100, 0.0, 0.25, 0.5, 4),
+    "no step": (64, 1.0, 0.0, 2.0, 16),
+    "no step, and workers that start at once": (64, 1.0, 0.0, 0.0, 8),
+    "no time for anything": (5, 0.0, 0.0, 0.0, 3),
+    "no core for a worker": (1000, 1.0, 0.125, 0.5, 0),
+    "workers that start at once": (100, 1.0, 0.25, 0.0, 16),
+    "two numbers of workers that take as long": (9, 1.0, 0.75, 2.0, 8),
+    "a step as long as the load": (50, 0.5, 0.5, 1.0, 8),
+    "too few batches for a worker to pay": (3, 0.125, 0.125, 4.0, 8),
+}
 
 
 @exercise(
-    "input_pipeline.median",
-    todo="write median(times), which leaves the list as it was.",
-    hints=("sorted(times) is a new list.", "Of an even number of times, two are in the middle."),
+    "input.workers",
+    todo="write workers(n_batches, load, step, start, cores): the number that ends soonest.",
+    hints=(
+        "Write the epoch's time as a function of w first, with w = 0 apart: it has no worker to "
+        "start, and nothing overlaps.",
+        "min(range(cores + 1), key=time) tries each; of several that take as long, it returns the "
+        "first.",
+    ),
 )
-def check_median(median: Callable[..., Any]) -> str:
-    """Random lists of odd and even length, which must stay as they were."""
-    for length in (1, 2, 5, 6, 25, 40):
-        times = [random.random() for _ in range(length)]
-        before = list(times)
-        got, want = median(times), statistics.median(before)
-        if times != before:
-            raise Wrong("the list was changed: the caller has its times in another order now")
-        if got != want:
-            raise Wrong(f"of {length} times: want {want:.4g}, got {got!r:.40}")
-    return "lists of one to forty times, odd and even"
+def check_workers(workers: Callable[[int, float, float, float, int], Any]) -> str:
+    """Each edge, then random plans, against all numbers tried in exact fractions."""
+    plans = list(PLANS.items()) + [("a random plan", _plan()) for _ in range(100)]
+    for what, plan in plans:
+        times = _epochs(plan)
+        want, got = times.index(min(times)), as_number(workers(*plan))
+        if got == want:
+            continue
+        n, load, step, start, cores = plan
+        given = f"{what}: n_batches {n}, load {load:g} s, step {step:g} s, start {start:g} s"
+        takes = f"want {want}, which takes {float(times[want]):.6g} s"
+        if got not in range(cores + 1):
+            raise Wrong(f"{given}: {takes}; you say {got:g}, of {cores} cores")
+        same = "as long, and has more workers" if times[int(got)] == times[want] else ""
+        takes_you = same or f"{float(times[int(got)]):.6g} s"
+        raise Wrong(f"{given}, {cores} cores: {takes}; your {got:g} takes {takes_you}")
+    return f"{len(PLANS)} edges and 100 random plans, against every number tried"
+
+
+def _plan() -> Plan:
+    """Times exact in binary; no two numbers of workers take nearly as long."""
+    while True:
+        n, cores = random.choice([2, 10, 100, 1000]), random.randint(1, 16)
+        load, step = (random.randint(1, 64) / 64 for _ in range(2))
+        plan = (n, load, step, random.choice([0.0, 0.125, 1.0, 8.0]), cores)
+        fastest, *others = sorted(set(_epochs(plan)))
+        if not others or others[0] > fastest * (1 + Fraction(1, 10**6)):
+            return plan
+
+
+def _epochs(plan: Plan) -> list[Fraction]:
+    """Seconds of the epoch with each number of workers from 0 to the cores, exactly."""
+    n, cores = plan[0], plan[4]
+    load, step, start = map(Fraction, plan[1:4])
+    return [n * (load + step)] + [
+        w * start + load + (n - 1) * max(load / w, step) + step for w in range(1, cores + 1)
+    ]
+
+
+@exercise(
+    "input.seeds",
+    todo="write worker_init(worker_id): each worker's dataset draws from a generator of its own.",
+    hints=(
+        "torch.utils.data.get_worker_info() tells a worker its id, its seed and its dataset.",
+        "The seed differs from worker to worker and from epoch to epoch, and follows from "
+        "torch.manual_seed. What kind of generator was dataset.rng?",
+    ),
+)
+def check_seeds(worker_init: Callable[[int], Any]) -> str:
+    """Real loaders, of two and of three workers: what they draw in two epochs, by seed."""
+    seed = random.randrange(2**32)
+    two, again = (drawn(worker_init, 2, seed) for _ in range(2))
+    three = drawn(worker_init, 3, seed + 1)
+    for draws in (two, three):
+        _differ(draws)
+    if [one.value for one in two] != [one.value for one in again]:
+        raise Wrong(
+            f"after torch.manual_seed({seed}) for the second time the workers drew other numbers: "
+            "nobody could repeat this run"
+        )
+    if {one.value for one in two} & {one.value for one in three}:
+        raise Wrong("after torch.manual_seed with another seed the workers drew the same numbers")
+    return "two and three workers, two epochs, two seeds: no number twice, and the same ones again"
+
+
+def _differ(draws: list[Draw]) -> None:
+    first: dict[float, Draw] = {}
+    for one in draws:
+        other = first.setdefault(one.value, one)
+        if other is not one:
+            raise Wrong(f"{other} and {one} both drew {one.value:.6f}")
+
+
+@exercise(
+    "input.resume",
+    todo="write indices_left(n, seed, epoch, seen, rank, world_size): what is still to be read.",
+    hints=(
+        "The epoch's order is the same on every rank, and whatever the number of ranks. Which "
+        "part of it have all of them together seen?",
+        "What is left begins at `seen`. A slice with a step deals it out.",
+    ),
+)
+def check_resume(indices_left: Callable[..., Any]) -> str:
+    """Epochs of which every sample is counted, with stops between which the ranks change."""
+    for n in (1, 5, random.randint(30, 60), random.randint(200, 300)):
+        seed, first = random.randrange(2**31), random.randrange(100)
+        for epoch in (first, first + 1):
+            _count_epoch(indices_left, n, seed, epoch)
+    return "epochs of 1 to 300 samples, stopped and resumed on other numbers of ranks"
+
+
+def _count_epoch(indices_left: Callable[..., Any], n: int, seed: int, epoch: int) -> None:
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    for stop in [0, *sorted(random.choices(range(n), k=2)), n]:
+        size = random.randint(1, 6)
+        where = f"n {n}, epoch {epoch}, seen {stop}, world_size {size}"
+        before = torch.random.get_rng_state()
+        parts = [as_numbers(indices_left(n, seed, epoch, stop, rank, size)) for rank in range(size)]
+        if not torch.equal(before, torch.random.get_rng_state()):
+            raise Wrong("torch's own generator was touched, from which dropout draws: make another")
+        _once_each(n, order[:stop], parts, where)
+        for rank, part in enumerate(parts):
+            want = order[stop + rank :: size]
+            if part != want:
+                raise Wrong(f"{where}: rank {rank} reads {_list(part)}, want {_list(want)}")
+
+
+def _once_each(n: int, seen: list[int], parts: list[list[float]], where: str) -> None:
+    """Raises: Wrong where a sample comes twice in this epoch, or never."""
+    known: dict[float, str] = dict.fromkeys(seen, "which was seen before the stop")
+    for rank, part in enumerate(parts):
+        for sample in part:
+            if sample in known:
+                raise Wrong(f"{where}: rank {rank} reads sample {sample:g}, {known[sample]}")
+            known[sample] = f"which rank {rank} reads too"
+    if lost := set(range(n)) - set(known):
+        raise Wrong(f"{where}: nobody reads sample {min(lost)}")
+
+
+def _list(samples: Sequence[float]) -> str:
+    told = [f"{sample:g}" for sample in samples[:4]] + ["…"] * (len(samples) > 4)
+    return f"{', '.join(told) or 'nothing'} ({len(samples)} in all)"
