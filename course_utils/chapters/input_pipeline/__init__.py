@@ -2,4 +2,6 @@
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"sum_widget": "sum_explorer"})
+ROOMS, __getattr__, __dir__ = door(
+    __name__, {"pipeline": "epoch_seconds simulate", "pipeline_widget": "pipeline_explorer"}
+)

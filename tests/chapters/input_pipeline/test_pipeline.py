@@ -118,8 +118,6 @@ def test_the_formula_is_exact_or_too_long_by_what_it_says_less_than_a_load():
         ([1], 1, 1, 1, -1),
     ],
 )
-def test_a_pipeline_that_cannot_be_is_refused_with_what_to_give(
-    loads, step, workers, depth, start
-):
+def test_a_pipeline_that_cannot_be_is_refused_with_what_to_give(loads, step, workers, depth, start):
     with pytest.raises(ValueError, match=r"or more|depth 1 up"):
         simulate(loads, step, workers, depth, start)
