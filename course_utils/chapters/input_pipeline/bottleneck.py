@@ -38,13 +38,9 @@ class Setting:
     def diagnosis(self, workers: int, depth: int) -> tuple[str, str]:
         """What the device waits for, in a few words; and what to move next, as HTML."""
         if not workers:
-            return "loading and steps take turns", self._more_workers(
-                "Nothing is loaded ahead", depth
-            )
+            return "loading and steps take turns", self._more_workers(depth)
         if workers < self.keep_up:
-            return "the loader is the bottleneck", self._more_workers(
-                f"{workers} are too few", depth
-            )
+            return "the loader is the bottleneck", self._more_workers(depth)
         run = self.run(workers, depth)
         if run.idle_later > WORTH * run.seconds:
             return "slow batches come too late", self._uneven(run, workers, depth)
@@ -56,19 +52,17 @@ class Setting:
         busy = f"The workers keep up{spare}. Now only a quicker step shortens the epoch"
         return "it is the bottleneck itself", busy
 
-    def _more_workers(self, why: str, depth: int) -> str:
-        ratio = f"load / step = {self.mean_load / self.step:.3g}"
+    def _more_workers(self, depth: int) -> str:
+        enough = f"load / step = {self.mean_load / self.step:.3g}: <b>{self.keep_up}</b>"
         if self.keep_up not in WORKERS:
-            return f"{why}: {ratio}, so <b>{self.keep_up}</b> workers would keep up. Load less"
+            return f"{enough} workers would keep up. Make loading cheaper"
         then = written(self.run(self.keep_up, depth).seconds)
-        return f"{why}: {ratio}, so <b>{self.keep_up}</b> would keep up: {then} in all"
+        return f"{enough} workers keep up, a core for each: {then} in all"
 
     def _uneven(self, run: Run, workers: int, depth: int) -> str:
-        ahead = (
-            f"What is dealt ahead, depth · workers, lasts {written(depth * workers * self.step)}"
-        )
-        slowest = f"a slow batch takes {written(max(self.loads))}"
-        return f"{ahead}; {slowest}. {self._move(run, workers, depth)}"
+        dealt, slowest = depth * workers, written(max(self.loads))
+        ahead = f"depth · workers = {dealt} batches are dealt ahead: {written(dealt * self.step)}"
+        return f"{ahead} of steps; a slow one loads {slowest}. {self._move(run, workers, depth)}"
 
     def _move(self, run: Run, workers: int, depth: int) -> str:
         """The smallest depth, else number of workers, that is about as good as the best of them."""

@@ -25,7 +25,7 @@ def test_unmoved_it_shows_the_pages_own_load_and_step():
     assert list(load.options) == sorted(load.options) and 20.0 not in load.options
     said = 1000 * simulate([LOAD] * 30, STEP, 2, 2, START).seconds
     assert f"<b>{said:.3g} ms</b>, simulated" in reading.value
-    assert "<b>4</b> would keep up" in reading.value
+    assert "<b>4</b> workers keep up" in reading.value
 
 
 def test_picture_and_words_follow_every_slider():
