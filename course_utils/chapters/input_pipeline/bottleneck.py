@@ -57,7 +57,8 @@ class Setting:
         if self.keep_up not in WORKERS:
             return f"{enough} workers would keep up. Make loading cheaper"
         then = written(self.run(self.keep_up, depth).seconds)
-        return f"{enough} workers keep up, a core for each: {then} in all"
+        keep_up = "worker keeps" if self.keep_up == 1 else "workers keep"
+        return f"{enough} {keep_up} up, a core for each: {then} in all"
 
     def _uneven(self, run: Run, workers: int, depth: int) -> str:
         dealt, slowest = depth * workers, written(max(self.loads))

@@ -96,10 +96,11 @@ def _draw(
     as_measured = (load, step, slow) == (*own, EVEN) and (depth == DEPTH or not workers)
     took = measured.get(workers) if as_measured else None
     found = took.median if isinstance(took, Measurement) else took
-    parts = "start + first + (N − 1) · max(load / workers, step) + last step"
+    each = "load" if slow == EVEN else "mean load"
+    parts = f"start + first + (N − 1) · max({each} / workers, step) + last step"
     said = [
         f"{batches} batches take <b>{written(run.seconds)}</b>, simulated",
-        f"{parts if workers else 'N · (load + step)'} = <b>{written(setting.formula(workers))}</b>",
+        f"{parts if workers else f'N · ({each} + step)'} = <b>{written(setting.formula(workers))}</b>",
         *([] if found is None else [f"measured <b>{format_seconds(found)}</b>"]),
     ]
     cause, advice = setting.diagnosis(workers, depth)
