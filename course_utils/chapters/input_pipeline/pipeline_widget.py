@@ -97,10 +97,12 @@ def _draw(
     took = measured.get(workers) if as_measured else None
     found = took.median if isinstance(took, Measurement) else took
     each = "load" if slow == EVEN else "mean load"
-    parts = f"start + first + (N − 1) · max({each} / workers, step) + last step"
+    parts = f"N · ({each} + step)"
+    if workers:
+        parts = f"start + first + (N − 1) · max({each} / workers, step) + last step"
     said = [
         f"{batches} batches take <b>{written(run.seconds)}</b>, simulated",
-        f"{parts if workers else f'N · ({each} + step)'} = <b>{written(setting.formula(workers))}</b>",
+        f"{parts} = <b>{written(setting.formula(workers))}</b>",
         *([] if found is None else [f"measured <b>{format_seconds(found)}</b>"]),
     ]
     cause, advice = setting.diagnosis(workers, depth)
