@@ -5,9 +5,11 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
+        "libraries": "hush_libraries installed write_forms",
         "page_cells": "all_ended forget gain_rows new_folder own_bytes prepare rounded "
         "settled time_ways without_gil",
         "pictures": "make_jpegs write_files",
-        "sum_widget": "sum_explorer",
+        "pipeline": "epoch_seconds simulate",
+        "pipeline_widget": "pipeline_explorer",
     },
 )

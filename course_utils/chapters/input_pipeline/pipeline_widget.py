@@ -1,0 +1,201 @@
+"""A widget: load, step, workers and depth move; the timeline shows who waits for whom."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from course_utils.chapters.input_pipeline.bottleneck import DEPTHS, WORKERS, Setting, written
+from course_utils.chapters.input_pipeline.pipeline import Batch, Run
+from course_utils.core.measurement import Measurement, format_seconds
+from course_utils.figures import style
+from course_utils.figures.controls import Controls, slider
+from course_utils.figures.drawn.figure import mark_local
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MILLISECONDS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0)
+EVEN, DEPTH = 1, 2  # of what was measured: batches that take as long, and DataLoader's own depth
+SLOW_PLACES = (7, 3, 6, 1)  # in each 8 batches, by turns: different workers are dealt them
+WAITS = "device waits"
+COLOURS = {
+    "start": style.KINDS["launch"],
+    "load": style.KINDS["return"],
+    "slow load": "#E69F00",
+    "step": style.KINDS["compute"],
+    WAITS: "#CC3311",
+}
+NOTE_POINTS, EDGE_POINTS = 8, 3  # of a batch's number; of a bar with a white edge, at least
+LANE_POINTS = 480  # the length of a lane, about
+Bars = list[tuple[float, float, float, str]]  # lane, begin and seconds, and what stands in it
+
+
+def pipeline_explorer(
+    load: float,
+    step: float,
+    start: float,
+    measured: Mapping[int, float | Measurement] | None = None,
+    batches: int = 30,
+) -> Controls:
+    """Sliders over an epoch of `batches` batches, by the model; they begin at `load` and `step`.
+
+    In seconds: `load` to load a batch, `step` on the device, `start` to start one worker.
+    `measured` has the seconds that such an epoch took, by the number of workers, with a
+    prefetch_factor of 2; it is drawn where the sliders stand as they did for it.
+    Raises: ValueError for a load or a step that isn't above 0, a negative start, and no batch.
+    """
+    if not min(load, step) > 0:
+        raise ValueError(f"A load of {load} s and a step of {step} s: give seconds above 0.")
+    own = _milliseconds(load), _milliseconds(step)
+    return Controls(
+        partial(_draw, own=own, start=start, measured=measured or {}, batches=batches),
+        "An epoch by the model: workers load, batches wait, the device works or waits",
+        load=slider("load (ms a batch)", _along(own[0]), own[0]),
+        step=slider("step (ms)", _along(own[1]), own[1]),
+        workers=slider("workers", WORKERS, 2),
+        depth=slider("depth", DEPTHS, DEPTH),
+        slow=slider("1 batch in 8 takes ×", (EVEN, 2, 4, 8), EVEN),
+    )
+
+
+def loads_of(load: float, slow: int, batches: int) -> list[float]:
+    """Seconds that each batch takes to load: `load`, and `slow` times that for one in 8."""
+    slow_ones = {8 * k + SLOW_PLACES[k % len(SLOW_PLACES)] for k in range(batches // 8 + 1)}
+    return [load * (slow if i in slow_ones else 1) for i in range(batches)]
+
+
+def _milliseconds(seconds: float) -> float:
+    """Three digits, as the slider shows them."""
+    return float(f"{1000 * seconds:.3g}")
+
+
+def _along(own: float) -> list[float]:
+    """The slider's values, with the page's own in place of the nearest."""
+    nearest = min(MILLISECONDS, key=lambda value: abs(math.log(value / own)))
+    return [own if value == nearest else value for value in MILLISECONDS]
+
+
+def _draw(
+    load: float,
+    step: float,
+    workers: int,
+    depth: int,
+    slow: int,
+    *,
+    own: tuple[float, float],
+    start: float,
+    measured: Mapping[int, float | Measurement],
+    batches: int,
+) -> tuple[style.Picture, str]:
+    """The timeline of what the sliders say; as HTML how long it takes, and what to move next."""
+    setting = Setting(loads_of(load / 1000, slow, batches), step / 1000, start)
+    run = setting.run(workers, depth)
+    as_measured = (load, step, slow) == (*own, EVEN) and (depth == DEPTH or not workers)
+    took = measured.get(workers) if as_measured else None
+    found = took.median if isinstance(took, Measurement) else took
+    each = "load" if slow == EVEN else "mean load"
+    parts = f"N · ({each} + step)"
+    if workers:
+        parts = f"start + first + (N − 1) · max({each} / workers, step) + last step"
+    said = [
+        f"{batches} batches take <b>{written(run.seconds)}</b>, simulated",
+        f"{parts} = <b>{written(setting.formula(workers))}</b>",
+        *([] if found is None else [f"measured <b>{format_seconds(found)}</b>"]),
+    ]
+    cause, advice = setting.diagnosis(workers, depth)
+    title = f"The device waits ≈ {run.idle_share:.0%} of the time: {cause}"
+    return draw_run(run, workers, title, found), f"{' · '.join(said)}<br>{advice}."
+
+
+@style.styled
+def draw_run(run: Run, workers: int, title: str, measured: float | None = None) -> style.Picture:
+    """A lane for each worker, how many batches wait to be taken, and the device's lane.
+
+    `measured` is a mark where such an epoch really ended, in seconds. The batches' numbers stand
+    in their bars where there is room for all of a kind.
+    """
+    end = max(run.seconds, measured or 0.0)
+    scale, unit = style.axis_unit(end, "seconds")
+    figure, axes = style.one_panel(title, 3.3)
+    names = [f"worker {k}" for k in range(workers)] or ["main process"]
+    waiting, device = len(names) + 0.3, len(names) + 1.6  # their middles; a lane's are whole
+    for name, bars in _bars(run, workers, device, scale).items():
+        _draw_bars(axes, name, bars, end / scale)
+    most = _draw_waiting(axes, run.batches, waiting + 0.65, scale)
+    if measured is not None:
+        label = f"measured: {format_seconds(measured)}"
+        mark_local(*axes.plot([measured / scale], [device], style.MARKS["live"], clip_on=False,
+                              color=style.COLOURS["live"], label=label))  # fmt: skip
+    _say_ready(axes, most, waiting)
+    axes.set_yticks([*range(len(names)), device], [*names, "device"])
+    axes.set(ylim=(device + 0.5, -0.5), xlim=(0, 1.01 * end / scale), xlabel=unit)
+    axes.tick_params(axis="y", length=0)
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    named = sorted(handles, key=lambda name: [*COLOURS, name].index(name))
+    axes.legend([handles[name] for name in named], named, loc="lower right", ncols=6,
+                bbox_to_anchor=(1, 0.99), frameon=False, handlelength=1, fontsize=10,
+                borderaxespad=0)  # fmt: skip
+    return style.render(figure, title, live=True)
+
+
+def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars]:
+    """What each kind of bar stands for, by its name in the legend; `scale` seconds are a unit."""
+    one, usual = run.started / max(workers, 1), min(b.ready - b.begun for b in run.batches)
+    bars: dict[str, Bars] = {name: [] for name in COLOURS}
+    bars["start"] = [(k, k * one / scale, one / scale, "") for k in range(workers) if one]
+    free = 0.0
+    for i, batch in enumerate(run.batches):
+        seconds, lane = batch.ready - batch.begun, batch.worker or 0
+        kind = "slow load" if seconds > 1.5 * usual else "load"
+        bars[kind].append((lane, batch.begun / scale, seconds / scale, str(i)))
+        if batch.taken > free:
+            bars[WAITS].append((device, free / scale, (batch.taken - free) / scale, ""))
+        step = batch.done - batch.taken
+        bars["step"].append((device, batch.taken / scale, step / scale, str(i)))
+        free = batch.done
+    return bars
+
+
+def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
+    """Bars of one kind; how often the device waits differs from machine to machine."""
+    if not bars:
+        return
+    left, width = [bar[1] for bar in bars], [bar[2] for bar in bars]
+    room = min(width) / end * LANE_POINTS
+    look: Any = {"facecolor": COLOURS[name], "label": name, "in_layout": False}
+    if name == WAITS:
+        spans = list(zip(left, width, strict=True))
+        mark_local(axes.broken_barh(spans, (bars[0][0] - 0.36, 0.72), linewidth=0, **look))
+        return
+    edge = "white" if room > EDGE_POINTS else COLOURS[name]  # which a bar without width has too
+    lanes = [bar[0] for bar in bars]
+    axes.barh(lanes, width, left=left, height=0.72, edgecolor=edge, linewidth=0.5, **look)
+    if room < 1.5 * NOTE_POINTS:
+        return
+    for lane, begun, seconds, note in bars:
+        mark_local(axes.text(begun + seconds / 2, lane, note, ha="center", va="center_baseline",
+                             fontsize=NOTE_POINTS, in_layout=False))  # fmt: skip
+
+
+def _say_ready(axes: "Axes", most: int, middle: float) -> None:
+    """Beside the axis, like the names of the lanes; the number differs between machines."""
+    text = f"ready: up to {most}" if most else "ready: none"
+    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    mark_local(axes.annotate(text, (0, middle), (-4, 0), ha="right", va="center", **where))
+
+
+def _draw_waiting(axes: "Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
+    """How many are ready and not yet taken, as steps above `floor`; gives the most there are."""
+    changes = Counter({0.0: 0})
+    for batch in batches:
+        changes[batch.ready] += 1
+        changes[batch.taken] -= 1
+    moments = sorted(changes)
+    counts = list(accumulate(changes[moment] for moment in moments))
+    tops = [floor - 1.15 * count / max(*counts, 1) for count in counts]
+    times = [moment / scale for moment in moments]
+    mark_local(axes.fill_between(times, tops, floor, step="post", color="#999999", linewidth=0))
+    return max(counts)

@@ -1,0 +1,123 @@
+"""The input pipeline in virtual time: exact, so tested exactly, and against torch's DataLoader."""
+
+import itertools
+import random
+from fractions import Fraction
+
+import pytest
+
+from course_utils.chapters.input_pipeline.pipeline import epoch_seconds, simulate
+
+pytestmark = pytest.mark.without_torch
+
+
+def events(loads, step, workers, depth, start):
+    """The same epoch by another way: processes that are played event by event, not a recurrence.
+
+    When each batch was begun, taken and done.
+    """
+    n, queues = len(loads), [[] for _ in range(workers)]
+    begun, ready, taken = {}, {}, {}
+    now, sent = workers * start, 0
+    while sent < min(n, depth * workers):
+        queues[sent % workers].append(sent)
+        sent += 1
+    loading, device_free = [None] * workers, now
+    while len(taken) < n:
+        for k in range(workers):
+            if loading[k] is not None and ready[loading[k]] <= now:
+                loading[k] = None
+            if loading[k] is None and queues[k]:
+                loading[k] = i = queues[k].pop(0)
+                begun[i], ready[i] = now, now + loads[i]
+        following = len(taken)
+        if device_free <= now and ready.get(following, now + 1) <= now:
+            taken[following], device_free = now, now + step
+            if sent < n:
+                queues[sent % workers].append(sent)
+                sent += 1
+            continue
+        if any(loading[k] is None and queues[k] for k in range(workers)):
+            continue
+        moments = [ready[i] for i in loading if i is not None] + [device_free]
+        now = min(moment for moment in moments if moment > now)
+    return [(begun[i], taken[i], taken[i] + step) for i in range(n)]
+
+
+def test_it_is_what_processes_played_event_by_event_give():
+    draw = random.Random(5)
+    for _ in range(400):
+        workers, depth, n = draw.randint(1, 8), draw.randint(1, 4), draw.randint(1, 40)
+        loads = [draw.choice((1, 3, 7, 40)) for _ in range(n)]
+        step, start = draw.randint(1, 9), draw.randint(0, 5)
+        run = simulate(loads, step, workers, depth, start)
+        told = [(batch.begun, batch.taken, batch.done) for batch in run.batches]
+        assert told == events(loads, step, workers, depth, start)
+
+
+def test_without_workers_loading_and_steps_take_turns():
+    run = simulate([3, 3, 3], 2, 0, 4, 100)
+    assert [(b.worker, b.begun, b.taken, b.done) for b in run.batches] == [
+        (None, 0, 3, 5),
+        (None, 5, 8, 10),
+        (None, 10, 13, 15),
+    ]
+    assert run.seconds == epoch_seconds(3, 3, 2, 0, 100) == 15
+    assert (run.idle, run.idle_share, run.idle_later) == (9, 0.6, 6)
+
+
+def test_no_worker_loads_before_the_last_one_is_started():
+    assert {batch.begun for batch in simulate([5] * 4, 1, 4, 2, 10).batches} == {40}
+
+
+def test_a_slow_batch_holds_up_those_behind_it_though_they_are_ready():
+    slow, *behind = simulate([1, 50, 1, 1, 1, 1], 1, 2, 3, 0).batches[1:]
+    assert [batch.ready for batch in behind] == [2, 51, 3, 52]  # each other: the slow one's worker
+    assert slow.taken == 50 and behind[0].taken == slow.done == 51
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_batches_are_dealt_no_further_ahead_than_depth_times_workers(depth):
+    batches = simulate([1] * 40, 100, 3, depth, 0).batches
+    for i, batch in enumerate(batches):
+        begun = sum(other.begun < batch.done for other in batches)
+        assert begun == min(40, i + 1 + 3 * depth)
+
+
+def test_depth_changes_nothing_where_all_batches_take_as_long():
+    for load, workers in itertools.product((1, 8, 9, 60), range(1, 9)):
+        times = {simulate([load] * 37, 5, workers, depth, 2).seconds for depth in range(1, 9)}
+        assert len(times) == 1
+
+
+def test_depth_hides_a_slow_batch_once_it_reaches_far_enough():
+    loads = [4] * 20 + [40] + [4] * 20 + [40] + [4] * 20
+    waits = [simulate(loads, 5, 3, depth, 0).idle_later for depth in range(1, 9)]
+    assert waits == sorted(waits, reverse=True) and waits[0] > 20 and waits[-1] == 0
+
+
+def test_the_formula_is_exact_or_too_long_by_what_it_says_less_than_a_load():
+    cases = itertools.product(range(1, 20), (1, 7, 30), (1, 6), range(9), (0, 2))
+    for n, load, step, workers, start in cases:
+        formula = epoch_seconds(n, Fraction(load), step, workers, start)
+        over = formula - simulate([load] * n, step, workers, 2, start).seconds
+        rest = (n - 1) % workers if workers else 0
+        assert over == (rest * max(Fraction(load, workers) - step, 0) if rest else 0)
+        assert 0 <= over < load
+
+
+@pytest.mark.parametrize(
+    "loads, step, workers, depth, start",
+    [
+        ([], 1, 1, 1, 0),
+        ([1], 1, -1, 1, 0),
+        ([1], 1, 1, 0, 0),
+        ([1, -1], 1, 1, 1, 0),
+        ([1, float("nan")], 1, 1, 1, 0),
+        ([1], -1, 1, 1, 0),
+        ([1], 1, 1, 1, -1),
+    ],
+)
+def test_a_pipeline_that_cannot_be_is_refused_with_what_to_give(loads, step, workers, depth, start):
+    with pytest.raises(ValueError, match=r"or more|depth 1 up"):
+        simulate(loads, step, workers, depth, start)
