@@ -4,6 +4,8 @@ A form keeps each picture's JPEG bytes and a label, and the label is the picture
 pictures: whoever reads them can count which came, how often, and in which order.
 """
 
+import logging
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
@@ -42,6 +44,16 @@ def installed() -> dict[str, str]:
         for library, module in IMPORTED_AS.items()
         if module in owners and util.find_spec(module) is not None
     }
+
+
+def hush_libraries() -> None:
+    """Keeps off the page what libraries say of themselves at each use, with paths of the machine.
+
+    torchdata calls a torch function that warns of its own end; datasets logs at each resumption
+    that its shuffle buffer comes back empty, which the page counts.
+    """
+    warnings.filterwarnings("ignore", "'set_vital' is deprecated")
+    logging.getLogger("datasets.iterable_dataset").setLevel(logging.ERROR)
 
 
 def write_forms(root: Path, jpegs: Sequence[bytes], per_shard: int = 500) -> dict[str, Form]:

@@ -1,13 +1,14 @@
 """The pictures in each library's form: the library, or another reader, finds every byte of them."""
 
 import tarfile
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from course_utils.chapters.input_pipeline import installed, write_forms
+from course_utils.chapters.input_pipeline import hush_libraries, installed, write_forms
 from course_utils.chapters.input_pipeline import libraries as module
 from course_utils.chapters.input_pipeline.pictures import make_jpegs
 
@@ -105,3 +106,29 @@ def test_writing_leaves_progress_bars_as_they_were(jpegs, tmp_path):
     before = datasets.are_progress_bars_disabled()
     write_forms(tmp_path, jpegs[:2])
     assert datasets.are_progress_bars_disabled() == before
+
+
+def test_once_hushed_resuming_loaders_say_nothing(capfd):
+    pytest.importorskip("torchdata")
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        hush_libraries()
+        loader = StatefulDataLoader(range(4), shuffle=True)
+        loader.load_state_dict(loader.state_dict())
+        assert len(list(loader)) == 4
+    assert not [str(warning.message) for warning in heard]
+    assert capfd.readouterr().err == ""
+
+
+def test_once_hushed_a_resumed_shuffle_buffer_logs_nothing(capfd):
+    datasets = pytest.importorskip("datasets")
+    hush_libraries()
+    stream = datasets.Dataset.from_dict({"a": range(20)}).to_iterable_dataset()
+    stream = stream.shuffle(seed=0, buffer_size=4)
+    rows = iter(stream)
+    [next(rows) for _ in range(9)]
+    stream.load_state_dict(stream.state_dict())
+    next(iter(stream))
+    assert capfd.readouterr().err == ""
