@@ -4,5 +4,5 @@ from course_utils.core.doors import door
 
 ROOMS, __getattr__, __dir__ = door(
     __name__,
-    {"libraries": "Form hush_libraries installed write_forms", "sum_widget": "sum_explorer"},
+    {"libraries": "hush_libraries installed write_forms", "sum_widget": "sum_explorer"},
 )
