@@ -48,7 +48,7 @@ class _Host(MetaPathFinder):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    _declare_torchvision_operators()
+                    declare_torchvision_operators()
                     run(module)
             except Exception as problem:  # an extension for another numpy or torch raises anything
                 raise ImportError(f"{HOW_TO_INSTALL} ({problem})", name=name) from problem
@@ -68,7 +68,7 @@ class _Doorkeeper(MetaPathFinder):
         return None
 
 
-def _declare_torchvision_operators() -> None:
+def declare_torchvision_operators() -> None:
     """Declares torchvision::nms and ::qnms without a kernel, where torchvision can't itself."""
     import torch
 
