@@ -38,7 +38,8 @@ dependencies:
 def resolve(*args: str) -> list[str]:
     """The pins that uv finds for pyproject.toml, one `name==version ; marker` a line."""
     command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
-    options = ["--extra", "test", "--group", "d2l", "--universal", "--python-version", "3.11"]
+    options = ["--extra", "test", "--extra", "arrow", "--group", "d2l", "--universal"]
+    options += ["--python-version", "3.11"]
     options += ["--fork-strategy", "fewest", "--no-header", "--no-annotate", "--constraint", "-"]
     done = subprocess.run(
         [*command, *options, *args], cwd=ROOT, input=TORCH, text=True, capture_output=True

@@ -2,18 +2,26 @@
 
 import os
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from course_utils.core import evidence, recording, running
 from course_utils.core.bounds import Bounded, scalar
 from course_utils.core.machine import physical_cores, this_machine
-from course_utils.core.measurement import OTHERS_BOUND, Measurement, format_ratio
+from course_utils.core.measurement import OTHERS_BOUND, format_ratio
 
 TESTED, FOLLOWS = "✓", "∴"  # here a moment ago; from published or recorded figures, or arithmetic
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _held: list[evidence.Row] = []
+
+
+class Guarded(Protocol):
+    """What knows how many processors other programs took while it was made: a Measurement, say."""
+
+    @property
+    def others(self) -> float | None: ...
 
 
 class ClaimError(AssertionError):
@@ -26,7 +34,7 @@ def claim(
     condition: Any = None,
     got: Any = None,
     needs: str | None = None,
-    timed: Measurement | None = None,
+    timed: Guarded | None = None,
     *,
     above: float | None = None,
     below: float | None = None,
@@ -45,7 +53,8 @@ def claim(
     callable condition isn't called, and the line says on which recorded machine the claim held,
     if any.
     `got` is shown as it is; measured values carry their ≈. `timed` is the measurement that the
-    condition rests on, where it isn't itself one, or a ratio of two: where the claim fails and
+    condition rests on, where it isn't itself one, or a ratio of two (anything with `others` will
+    do: how many processors other programs took meanwhile): where the claim fails and
     other programs were busy meanwhile, it is left undecided, in a line that says so.
 
     ✓ is for what was tested here a moment ago; what follows from other people's figures or from
@@ -129,6 +138,7 @@ def refuses(id: str, sentence: str, *errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
+        traceback.clear_frames(error.__traceback__)  # what the block held is let go, here and now
         said = str(error).partition("\n")[0]
         claim(id, sentence, True, got=f"{type(error).__name__}: {said}")
     else:

@@ -5,7 +5,7 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "addition": "ALPHABET Addition LINE answer_loss exact_match training_step",
+        "addition": "ALPHABET Addition LINE answer_loss encode exact_match line training_step",
         "gpt": "GPT GPTConfig",
         "gpt_bytes": "activation_bytes parameters step_bytes",
         "matmul": "explain_formats formats_of product published_rates",

@@ -6,8 +6,8 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "libraries": "hush_libraries installed write_forms",
-        "page_cells": "all_ended forget gain_rows new_folder own_bytes prepare rounded "
-        "settled time_ways without_gil",
+        "page_cells": "Watch all_ended forget gain_rows new_folder own_bytes prepare "
+        "processor_seconds rounded settled time_ways without_gil",
         "pictures": "make_jpegs write_files",
         "pipeline": "epoch_seconds simulate",
         "pipeline_widget": "pipeline_explorer",

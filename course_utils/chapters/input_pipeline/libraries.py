@@ -103,7 +103,9 @@ def _tar(folder: Path, jpegs: Sequence[bytes], per_shard: int) -> None:
     import webdataset
 
     folder.mkdir()
-    with webdataset.ShardWriter(f"{folder}/%04d.tar", maxcount=per_shard, verbose=0) as shards:
+    with webdataset.ShardWriter(
+        f"{folder}/%04d.tar", maxcount=per_shard, verbose=0, mtime=0
+    ) as shards:
         for place, jpeg in enumerate(jpegs):
             shards.write({"__key__": f"{place:05d}", "jpg": jpeg, "cls": place})
 

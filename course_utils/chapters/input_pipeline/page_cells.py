@@ -1,4 +1,5 @@
-"""What the page's cells need besides the lesson: the page cache, workers' memory, another Python."""
+"""What the page's cells need besides the lesson: the page cache, workers' memory, a Python without
+its lock, the ways to a GPU."""
 
 import atexit
 import inspect
@@ -21,7 +22,7 @@ import psutil
 
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement
-from course_utils.core.timing import measure
+from course_utils.core.timing import OthersClock, measure
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
 
@@ -59,9 +60,21 @@ def prepare() -> None:
 
     torch.ones(31 * 2**20, dtype=torch.uint8)
     warnings.filterwarnings("ignore", "This DataLoader will create")
-    warnings.filterwarnings("ignore", "'set_vital' is deprecated")  # torchdata 0.11 calls it
     if "fork" in multiprocessing.get_all_start_methods():
         multiprocessing.set_start_method("fork", force=True)
+
+
+class Watch:
+    """How busy other programs have been since this was made: what a claim's `timed` asks for."""
+
+    def __init__(self) -> None:
+        self._clock = OthersClock()
+
+    @property
+    def others(self) -> float | None:
+        """Processors that others took on average (1.0 is one whole core); None where the system
+        doesn't tell."""
+        return self._clock.cores()
 
 
 def settled(read: Callable[[], int]) -> int:
@@ -74,6 +87,13 @@ def settled(read: Callable[[], int]) -> int:
     return before
 
 
+def processor_seconds(work: Callable[[], Any]) -> float:
+    """Seconds of a processor that one call of `work` takes in this process, all its threads in."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def own_bytes(processes: Iterable[BaseProcess]) -> int:
     """Bytes that these processes hold in all and that nobody shares with them (USS)."""
     return sum(psutil.Process(one.pid).memory_full_info().uss for one in processes)
@@ -84,10 +104,10 @@ def rounded(numbers: Any) -> list[float]:
     return [round(number, 2) for number in numbers.tolist()]
 
 
-def gain_rows(gained: Mapping[str, Mapping[str, float | None]]) -> list[dict[str, str | None]]:
+def gain_rows(gained: Mapping[str, Mapping[str, float]]) -> list[dict[str, str]]:
     """Rows of a table: a job, and how many times as fast it was in each pool."""
     return [
-        {"job": job} | {pool: gain and f"≈ {gain:.2f}" for pool, gain in by_pool.items()}
+        {"job": job} | {pool: f"≈ {gain:.2f}" for pool, gain in by_pool.items()}
         for job, by_pool in gained.items()
     ]
 
@@ -97,7 +117,8 @@ def forget(paths: Iterable[Path]) -> bool:
 
     False where it can't be asked (only Linux can), or where files live in memory (tmpfs).
     """
-    if not hasattr(os, "posix_fadvise"):
+    paths = list(paths)
+    if not hasattr(os, "posix_fadvise") or any(map(_is_in_memory, {path.parent for path in paths})):
         return False
     os.sync()  # what isn't written yet can't be dropped
     for path in paths:
@@ -109,17 +130,23 @@ def forget(paths: Iterable[Path]) -> bool:
     return True
 
 
+def _is_in_memory(folder: Path) -> bool:
+    mounts = {Path(one.mountpoint): one.fstype for one in psutil.disk_partitions(all=True)}
+    own = next(place for place in (folder.resolve(), *folder.resolve().parents) if place in mounts)
+    return mounts[own] in ("tmpfs", "ramfs")
+
+
 def without_gil(job: Callable[[int], Any], jobs: int, threads: Iterable[int]) -> dict[int, float]:
     """Seconds that `jobs` calls of `job` take in a Python without its lock, by number of threads.
 
-    `job` is a function of the page that imports what it needs; a free-threaded Python of PATH
-    (python3.14t or python3.13t) runs its source. Each figure is the least of five. Empty, with a
-    printed line, where there is none.
+    `job` is a function of the page that needs nothing but its arguments; a free-threaded Python of
+    PATH (python3.14t or python3.13t) runs its source. Each figure is the least of five. Empty,
+    with a printed line, where there is none.
     """
     python = next(filter(None, map(shutil.which, FREE_THREADED)), None)
     threads = list(threads)
     if python is None:
-        print("No free-threaded Python here (python3.14t or python3.13t): its column is left out.")
+        print("No free-threaded Python here (python3.14t or python3.13t): not measured.")
         return {}
     source = textwrap.dedent(inspect.getsource(job))
     program = source + TIMED.format(name=job.__name__, jobs=jobs, threads=threads)
@@ -147,20 +174,23 @@ def all_ended(seconds: float = 5) -> bool:
 
 
 def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:
-    """Seconds for ten batches of 256 pictures of 224 × 224 (39 MB, 10⁶, each), with a step for
-    each, by the way they come to the GPU: already there, from pageable memory, from pinned memory,
-    and from pinned memory a batch ahead. `sent` and `sent_ahead` are the page's generators.
+    """Seconds for ten batches of 256 pictures of 224 × 224 (39 MB, 10⁶, each) with a step for each,
+    by the way they come to the GPU: already there, from pageable memory, from pinned memory, and
+    from pinned memory a batch ahead. A step takes as long as the copy of a pinned batch. `sent` and
+    `sent_ahead` are the page's generators.
     """
     import torch
 
     ready = [torch.ones(256, 3, 224, 224, dtype=torch.uint8) for _ in range(10)]
     pinned = [batch.pin_memory() for batch in ready]
     there = [batch.to(device()) for batch in ready]
-    weight = torch.randn(4096, 4096, device=device())
+    weight = torch.randn(2048, 2048, device=device())
+    copying = measure(lambda: pinned[0].to(device(), non_blocking=True)).median
+    products = max(1, round(copying / measure(lambda: torch.mm(weight, weight)).median))
 
     def compute(batches: Iterable[Any]) -> None:
         for batch in batches:
-            for _ in range(4):
+            for _ in range(products):
                 torch.mm(weight, weight)
             batch.float().mean()
 
