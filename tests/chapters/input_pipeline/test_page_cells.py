@@ -3,8 +3,11 @@
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -104,3 +107,25 @@ def test_gains_are_shown_as_measured():
 
 def test_rounded_numbers_are_python_s():
     assert chapter.rounded(torch.tensor([0.12345, 2.0])) == [0.12, 2.0]
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no file system in memory here")
+def test_files_in_memory_cannot_be_made_cold():
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        assert not chapter.forget([Path(file.name)])
+
+
+def test_a_watch_hears_of_programs_that_run_meanwhile():
+    watch = chapter.Watch()
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        time.sleep(1)
+        assert watch.others > 0.1
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_waiting_takes_no_processor_and_a_loop_does():
+    assert chapter.processor_seconds(lambda: time.sleep(0.2)) < 0.1
+    assert chapter.processor_seconds(lambda: [loop(0) for _ in range(2000)]) > 0.01
