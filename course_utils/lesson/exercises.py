@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from course_utils.core import files
+from course_utils.core.stopping import stop
 from course_utils.lesson import progress
 
 LIMIT_SECONDS = 30
@@ -125,7 +126,7 @@ def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdi
         done = outcome[:]
     finally:  # also when the reader interrupts the kernel
         if not outcome:
-            _interrupt(worker)
+            stop([worker], _Stopped)
     if done:
         return done[0]
     return Verdict(False, f"no answer within {limit_seconds:g} s: does it wait for ever?")
@@ -225,15 +226,6 @@ def _display(picture: Any) -> None:
         from IPython.display import display
 
         display(picture() if callable(picture) else picture)
-
-
-def _interrupt(worker: threading.Thread) -> None:
-    """Stops a thread that runs Python; one that waits is left, as a daemon."""
-    import ctypes
-
-    if worker.ident is not None:
-        target = ctypes.c_ulong(worker.ident)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(_Stopped))
 
 
 def _hint(exercise: Exercise, number: int) -> str:

@@ -4,13 +4,14 @@ A message is handed over when both sides are there, as MPI_Ssend does it, so an 
 receives that can deadlock does so every time, and is noticed at once.
 """
 
-import ctypes
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from course_utils.core.stopping import stop
 
 
 class Deadlock(Exception):
@@ -148,9 +149,7 @@ def simulate(
         while not room.empty(0.1):
             pass
     finally:  # whoever is interrupted here leaves no rank that runs for ever
-        for rank in set(range(n)) - room.left:
-            ident = ctypes.c_ulong(threads[rank].ident or 0)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
+        stop(threads[rank] for rank in set(range(n)) - room.left)
     if errors:
         raise next((e for e in errors if not isinstance(e, Deadlock)), errors[0])
     return results, nets

@@ -9,7 +9,6 @@ ROOMS, __getattr__, __dir__ = door(
         "page_cells": "Watch all_ended forget gain_rows new_folder own_bytes prepare "
         "processor_seconds rounded settled time_ways without_gil",
         "pictures": "make_jpegs write_files",
-        "pipeline": "epoch_seconds simulate",
         "pipeline_widget": "pipeline_explorer",
     },
 )

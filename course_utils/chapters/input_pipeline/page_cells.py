@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from course_utils.chapters.input_pipeline import timed_threads
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement
 from course_utils.core.timing import OthersClock, measure
@@ -28,22 +28,6 @@ Batches = Callable[[Iterable[Any]], Iterable[Any]]
 
 STILL_SECONDS = 0.3
 FREE_THREADED = ("python3.14t", "python3.13t")  # what such a build calls itself
-TIMED = """
-import json
-import multiprocessing, sys, time
-from concurrent.futures import ThreadPoolExecutor
-
-def once(job, threads, jobs):
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(job, range(threads)))  # they are there
-        start = time.perf_counter()
-        list(pool.map(job, range(jobs)))
-        return time.perf_counter() - start
-
-if sys._is_gil_enabled():
-    sys.exit("this build has a lock")
-print(json.dumps([min(once({name}, n, {jobs}) for _ in range(5)) for n in {threads}]))
-"""
 
 
 def prepare() -> None:
@@ -148,9 +132,11 @@ def without_gil(job: Callable[[int], Any], jobs: int, threads: Iterable[int]) ->
     if python is None:
         print("No free-threaded Python here (python3.14t or python3.13t): not measured.")
         return {}
-    source = textwrap.dedent(inspect.getsource(job))
-    program = source + TIMED.format(name=job.__name__, jobs=jobs, threads=threads)
-    ran = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=60)
+    asked = {"source": inspect.getsource(job), "name": job.__name__, "jobs": jobs}
+    ran = subprocess.run(
+        [python, timed_threads.__file__], input=json.dumps(asked | {"threads": threads}),
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     if ran.returncode:
         print(f"{Path(python).name} could not run {job.__name__}: {ran.stderr.strip()[-200:]}")
         return {}
@@ -188,8 +174,8 @@ def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:
     copying = measure(lambda: pinned[0].to(device(), non_blocking=True)).median
     products = max(1, round(copying / measure(lambda: torch.mm(weight, weight)).median))
 
-    def compute(batches: Iterable[Any]) -> None:
-        for batch in batches:
+    def compute(batches: Callable[[], Iterable[Any]]) -> None:
+        for batch in batches():
             for _ in range(products):
                 torch.mm(weight, weight)
             batch.float().mean()
@@ -200,8 +186,4 @@ def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:
         "pinned": lambda: sent(pinned),
         "pinned, a batch ahead": lambda: sent_ahead(pinned),
     }
-    return {way: measure(partial(_then, compute, of), clock="host") for way, of in ways.items()}
-
-
-def _then(compute: Callable[[Iterable[Any]], None], batches: Callable[[], Iterable[Any]]) -> None:
-    compute(batches())
+    return {way: measure(partial(compute, of), clock="host") for way, of in ways.items()}

@@ -4,15 +4,14 @@ No step sleeps: each waits for an event, in a thread of its own, and about `PATI
 that an answer that waits for ever is told so and keeps nobody.
 """
 
-import ctypes
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from course_utils.core.stopping import stop
 from course_utils.lesson.answers import shown
 from course_utils.lesson.exercises import Wrong
 
@@ -89,21 +88,6 @@ class Source:
                 f"loaded: want at most {self.depth} that wait, and one in the thread's hand"
             )
         return ""
-
-
-def _raise_in(thread: threading.Thread) -> None:
-    """SystemExit in another thread, as soon as it runs Python; one that waits doesn't hear it.
-
-    Until a thread has heard, Python 3.11 keeps a flag up, under which a profiler with stacks goes
-    on at no line. So a thread that hears at once (`_rest`) is the last to be told.
-    """
-    ident = ctypes.c_ulong(thread.ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
-
-
-def _rest() -> None:
-    while True:
-        time.sleep(0.001)
 
 
 class _Consumer(threading.Thread):
@@ -199,13 +183,7 @@ class Trial:
             wait([self._do(self._given.close)], PATIENCE / 4)
         left: list[threading.Thread] = [c for c in self._consumers if not c.outcome.done()]
         left += [one for one in list(self.source.loaders) if not _joined(one, MOMENT)]
-        for thread in left:
-            _raise_in(thread)
-        if left:
-            last = threading.Thread(target=_rest, daemon=True)
-            last.start()
-            _raise_in(last)
-            last.join(PATIENCE)
+        stop(left)
 
     def _do(self, act: Callable[[], Any]) -> "Future[Any]":
         consumer = _Consumer(act)

@@ -1,8 +1,6 @@
 """What a wrong answer to chapter 05's exercises is told, and what it leaves behind."""
 
 import gc
-import subprocess
-import sys
 import threading
 import time
 
@@ -10,7 +8,6 @@ import pytest
 import torch
 
 from course_utils.chapters.input_pipeline.worker_draws import drawn
-from course_utils.core import files
 from course_utils.lesson.exercises import Wrong, grade
 from tests.chapters.input_pipeline import right_answers, wrong_answers, wrong_prefetchers
 
@@ -153,23 +150,3 @@ def test_a_sample_that_is_read_twice_or_never_is_named():
 def test_more_workers_than_pay_are_told_what_both_numbers_take():
     message = said(wrong_answers.starts_are_free, "input.workers")
     assert "want 6, which takes 23.5 s; your 16 takes 36.9375 s" in message
-
-
-HANGS = """
-import os, torch
-from course_utils.lesson.exercises import check
-from tests.chapters.input_pipeline import wrong_prefetchers
-
-check("input.prefetched", wrong_prefetchers.a_slip_in_the_thread)
-with torch.profiler.profile(with_stack=True):
-    sorted(range(10), key=lambda k: -k)
-print("traced", flush=True)
-os._exit(0)
-"""
-
-
-def test_after_an_answer_that_waits_for_ever_a_profiler_with_stacks_goes_on():
-    ran = subprocess.run(
-        [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, cwd=files.ROOT
-    )
-    assert ran.stdout.endswith("traced\n")
