@@ -1,6 +1,7 @@
 """What `make record` has to do on this machine, in which order, and about how long it takes."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -128,11 +129,19 @@ def count_needed(work: Work) -> int:
     return int(needs.partition(":")[2] or 1) if needs else 0
 
 
+def has_program(work: Work) -> bool:
+    """Whether PATH has one of the `programs` that an experiment names, or it names none."""
+    return "programs" not in work or any(map(shutil.which, work["programs"]))
+
+
 def _can(work: Work) -> bool:
-    """Whether this machine has the GPUs for an experiment, of the `capability` that it needs."""
+    """Whether this machine has the GPUs for an experiment, of the `capability` that it needs.
+
+    And one of the `programs`, where it names some.
+    """
     gpus = this_machine().gpus
     able = [gpu for gpu in gpus if gpu.capability >= tuple(work.get("capability", (0, 0)))]
-    return len(able) >= count_needed(work)
+    return len(able) >= count_needed(work) and has_program(work)
 
 
 def in_words(visits: list[Visit], minutes: float | None) -> str:

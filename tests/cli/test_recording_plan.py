@@ -1,6 +1,7 @@
 """`make record`: what it finds to do, in which order, how long that takes, when it stops."""
 
 import json
+import shutil
 
 import pytest
 
@@ -27,6 +28,13 @@ def test_on_an_h200_all_chapters_together_are_estimated_at_15_minutes_or_less(
     visits = plan(chapters(), tmp_path)
     assert all(visit.to_do for visit in visits)
     assert 120 < sum(visit.seconds for visit in visits) <= 15 * 60
+
+
+def test_an_experiment_that_names_programs_is_planned_where_one_of_them_is(monkeypatch):
+    monkeypatch.setattr(shutil, "which", {"two": "/bin/two"}.get)
+    assert recording_plan.has_program({"programs": ["one", "two"]})
+    assert not recording_plan.has_program({"programs": ["one"]})
+    assert recording_plan.has_program({"worth": 1})
 
 
 def test_an_estimate_follows_from_operations_bytes_and_processes():

@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_utils.cli.recording_plan import count_needed, planned_work
+from course_utils.cli.recording_plan import count_needed, has_program, planned_work
 from course_utils.core import files
 
 RUN = """
@@ -114,7 +114,8 @@ def test_a_chapter_runs_its_way_on_a_gpu_and_records_all_it_can(tmp_path, stem, 
         '"predict('
     )
     for name, work in planned_work()[stem]["experiments"].items():
-        if gpus >= count_needed(work) and CAPABILITY[gpu] >= tuple(work.get("capability", (0, 0))):
+        able = CAPABILITY[gpu] >= tuple(work.get("capability", (0, 0))) and has_program(work)
+        if able and gpus >= count_needed(work):
             assert kept[name]["rows"], f"{name} was recorded without a row"
             assert not kept[name]["left_out"], name
             assert not kept[name]["missing_rows"], name
