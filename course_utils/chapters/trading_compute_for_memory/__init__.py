@@ -1,0 +1,21 @@
+"""Chapter 10, "Compute for memory"."""
+
+from course_utils.core.doors import door
+
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "cards": "will_it_fit",
+        "compiled": "with_budget",
+        "counted": "counted_flops",
+        "fit_widget": "fits_explorer",
+        "front": "draw_trade pareto",
+        "ladder_peaks": "in_gib measure_trade predicted_trades predicted_where recorded_in_gib",
+        "model_shapes": "Shape shape",
+        "optimizer_bytes": "state_bytes",
+        "planner": "moments peak",
+        "plans": "Plan",
+        "real_peaks": "held_against held_against_rows",
+        "recomputing": "relative_time",
+    },
+)

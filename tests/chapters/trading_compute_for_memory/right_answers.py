@@ -1,0 +1,181 @@
+"""Right answers to chapter 10's exercises, in other ways than the worked solutions."""
+
+import torch
+from torch.nn import functional as F
+
+from tests.chapters.trading_compute_for_memory import wrong_answers
+from tests.chapters.trading_compute_for_memory.wrong_answers import counted, subsets, summed
+
+
+def by_recursion(layers, x, grad, every):
+    segment, rest = layers[:every], layers[every:]
+    if rest:
+        after = x
+        for layer in segment:
+            after = layer.forward(after)
+        grad = by_recursion(rest, after, grad, every)
+        del after
+    inputs = [x]
+    for layer in segment[:-1]:
+        inputs.append(layer.forward(inputs[-1]))
+    for layer, x in zip(reversed(segment), reversed(inputs), strict=True):
+        grad = layer.backward(x, grad)
+    return grad
+
+
+def with_no_run_too_many(layers, x, grad, every):
+    begins = list(range(0, len(layers), every))
+    kept = {0: x}
+    for place in range(begins[-1]):
+        x = layers[place].forward(x)
+        if place + 1 in begins:
+            kept[place + 1] = x
+    for begin in reversed(begins):
+        inputs = {begin: kept.pop(begin)}
+        last = min(begin + every, len(layers)) - 1
+        for place in range(begin, last):
+            inputs[place + 1] = layers[place].forward(inputs[place])
+        for place in range(last, begin - 1, -1):
+            grad = layers[place].backward(inputs[place], grad)
+    return grad
+
+
+def by_every_set(operators, budget):
+    def saved(names):
+        fits = sum(operators[name][0] for name in names) <= budget
+        return sum(operators[name][1] for name in names) if fits else -1
+
+    return max(subsets(operators), key=saved)
+
+
+def by_bits(operators, budget):
+    names, best, kept = list(operators), -1, 0
+    for bits in range(1 << len(names)):
+        size = flops = 0
+        for place, name in enumerate(names):
+            if bits >> place & 1:
+                size, flops = size + operators[name][0], flops + operators[name][1]
+        if size <= budget and flops > best:
+            best, kept = flops, bits
+    return frozenset(name for place, name in enumerate(names) if kept >> place & 1)
+
+
+def by_with_and_without(operators, budget):
+    if not operators:
+        return []
+    name, *rest = operators
+    others = {one: operators[one] for one in rest}
+    choices = [by_with_and_without(others, budget)]
+    if operators[name][0] <= budget:
+        choices.append([name, *by_with_and_without(others, budget - operators[name][0])])
+    return max(choices, key=lambda kept: sum(operators[one][1] for one in kept))
+
+
+class InTheForward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, hidden, weight, targets, chunk):
+        n, loss = (targets != -100).sum(), 0
+        for_hidden, for_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        for place in range(0, len(targets), chunk):
+            rows, wanted = hidden[place : place + chunk], targets[place : place + chunk]
+            counts = wanted != -100
+            logits = rows @ weight.T
+            loss = loss + F.cross_entropy(logits, wanted, reduction="sum") / n
+            one_hot = F.one_hot(wanted.clamp(min=0), len(weight))
+            grad = (logits.softmax(1) - one_hot) * counts[:, None] / n
+            for_hidden[place : place + chunk] = grad @ weight
+            for_weight += grad.T @ rows
+        ctx.save_for_backward(for_hidden, for_weight)
+        return loss
+
+    @staticmethod
+    def backward(ctx, grad):
+        for_hidden, for_weight = ctx.saved_tensors
+        return grad * for_hidden, grad * for_weight, None, None
+
+
+class ByAutograd(wrong_answers.IgnoresWhatComesIn):
+    @staticmethod
+    def backward(ctx, grad):
+        return *(grad * one for one in ctx.saved_tensors), None, None
+
+
+def gradients_in_the_forward(hidden, weight, targets, chunk):
+    return InTheForward.apply(hidden, weight, targets, chunk)
+
+
+def by_autograd_in_the_forward(hidden, weight, targets, chunk):
+    return ByAutograd.apply(hidden, weight, targets, chunk)
+
+
+def torchs_own(hidden, weight, targets, chunk):
+    options = torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk)
+    return F.linear_cross_entropy(hidden, weight, targets, options=options)
+
+
+def divides_the_gradients(model, optimizer, micro_batches):
+    model.zero_grad()
+    total = 0.0
+    for one in micro_batches:
+        loss = summed(model, *one)
+        loss.backward()
+        total += loss.item()
+    n = int(counted(micro_batches))
+    for parameter in model.parameters():
+        parameter.grad /= n
+    optimizer.step()
+    return total / n
+
+
+def adds_gradients_by_hand(model, optimizer, micro_batches):
+    parameters, losses = list(model.parameters()), []
+    found = [torch.zeros_like(one) for one in parameters]
+    for one in micro_batches:
+        loss = summed(model, *one) / counted(micro_batches)
+        for into, grad in zip(found, torch.autograd.grad(loss, parameters), strict=True):
+            into += grad
+        losses.append(loss.item())
+    for parameter, grad in zip(parameters, found, strict=True):
+        parameter.grad = grad
+    optimizer.step()
+    optimizer.zero_grad()
+    return sum(losses)
+
+
+def by_a_closure(model, optimizer, micro_batches):
+    def closure():
+        optimizer.zero_grad()
+        return wrong_answers.accumulated(model, micro_batches, counted(micro_batches))
+
+    return optimizer.step(closure)
+
+
+def weighs_means(model, optimizer, micro_batches):
+    tokens = [(targets != -100).sum().item() for _, targets in micro_batches]
+    loss = torch.zeros(())
+    optimizer.zero_grad(set_to_none=False)
+    for (inputs, targets), n in zip(micro_batches, tokens, strict=True):
+        if n:
+            mean = F.cross_entropy(model(inputs).transpose(1, 2), targets)
+            share = mean * n / sum(tokens)
+            share.backward()
+            loss += share.detach()
+    optimizer.step()
+    return loss
+
+
+RIGHT = {
+    "trade.chain": [by_recursion, with_no_run_too_many, wrong_answers.holds_one_segment],
+    "trade.policy": [by_every_set, by_bits, by_with_and_without],
+    "trade.chunks": [
+        gradients_in_the_forward,
+        by_autograd_in_the_forward,
+        *([torchs_own] if hasattr(torch.nn, "LinearCrossEntropyOptions") else []),
+    ],
+    "trade.accumulate": [
+        divides_the_gradients,
+        adds_gradients_by_hand,
+        by_a_closure,
+        weighs_means,
+    ],
+}
