@@ -183,9 +183,12 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _predict(_options: argparse.Namespace) -> int:
+    from course_utils.chapters.trading_compute_for_memory import ladder_peaks
+    from course_utils.core.files import ROOT
     from course_utils.memory import kept_predictions
 
-    print(f"Stored in {kept_predictions.store().relative_to(kept_predictions.files.ROOT)}")
+    for kept in (kept_predictions, ladder_peaks):
+        print(f"Stored in {kept.store().relative_to(ROOT)}")
     return 0
 
 

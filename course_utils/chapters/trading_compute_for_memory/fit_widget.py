@@ -1,0 +1,182 @@
+"""A widget: a model, its batch and each trade; what a step takes at each moment, and what fits."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+
+from course_utils.chapters.trading_compute_for_memory.cards import cards, context_bytes, room
+from course_utils.chapters.trading_compute_for_memory.model_shapes import shape, shapes
+from course_utils.chapters.trading_compute_for_memory.planner import (
+    PARTS,
+    Moment,
+    moments,
+    peak,
+)
+from course_utils.chapters.trading_compute_for_memory.plans import Plan
+from course_utils.chapters.trading_compute_for_memory.recomputing import relative_time
+from course_utils.figures import byte_bars, style
+from course_utils.figures.controls import Controls
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MODELS = tuple(title for title, model in shapes().items() if not model.written_out)
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+CONTEXTS = (512, 1024, 2048, 4096, 8192, 32768)
+RECIPES = ("FP32", "AMP BF16", "pure BF16")
+CHECKPOINTING = ("none", "selective", "sqrt", "every block")
+OPTIMIZERS = ("Adam", "Adam 8-bit", "Adafactor", "Muon", "SGD")
+CONTEXT = "CUDA context"
+COLOURS = {
+    "weights": byte_bars.PARTS["parameter"],
+    "half copies": byte_bars.PARTS["half copy"],
+    "gradients": byte_bars.PARTS["gradient"],
+    "optimizer states": byte_bars.PARTS["optimizer state"],
+    "activations kept": byte_bars.PARTS["activation"],
+    "recomputed block": "#B5A642",
+    "logits and their gradients": "#CC3311",
+    "temporaries": byte_bars.PARTS["temporary"],
+    "cuBLAS workspace": byte_bars.PARTS["workspace"],
+    "rounding": byte_bars.PARTS["rounding"],
+    CONTEXT: "#777777",
+}
+LOOK: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"width": "390px"}}
+GB = 1e9
+
+
+class TwoColumns(Controls):
+    """Controls in two columns, so that they and the picture are on a small screen together."""
+
+    def __init__(self, *args: Any, **controls: Any) -> None:
+        super().__init__(*args, **controls)
+        named, half = list(controls.values()), (len(controls) + 1) // 2
+        columns = widgets.HBox([widgets.VBox(named[:half]), widgets.VBox(named[half:])])
+        self.children = [columns, self._picture, self._reading]
+
+
+def fits_explorer(
+    model: str = "Llama 3.2 1B",
+    batch: int = 1,
+    context: int = 4096,
+    checkpointing: str = "every block",
+) -> Controls:
+    """Eight controls over a bar for each moment of a step that can be its peak, by the planner.
+
+    Bytes are what torch's allocator hands out, and CUDA's context; lines mark the sizes of GPUs.
+    Raises: ValueError for a model or a checkpointing that there isn't.
+    """
+    shape(model)
+    if checkpointing not in CHECKPOINTING:
+        raise ValueError(f"no {checkpointing!r}; there are {', '.join(CHECKPOINTING)}")
+    return TwoColumns(
+        _draw,
+        "A training step's bytes at each moment, beside the sizes of GPUs",
+        model=_choice("model", MODELS, model),
+        batch=_choice("batch (lines)", BATCHES, batch),
+        context=_choice("tokens a line", CONTEXTS, context),
+        recipe=_choice("recipe", RECIPES, "AMP BF16"),
+        checkpointing=_choice("checkpointing", CHECKPOINTING, checkpointing),
+        optimizer=_choice("optimizer", OPTIMIZERS, "Adam"),
+        in_backward=_tick("its step inside the backward pass"),
+        chunked_loss=_tick("the loss in chunks of 1,024 tokens"),
+    )
+
+
+def _choice(text: str, values: tuple[Any, ...], value: Any) -> Any:
+    along = sorted({*values, value}) if isinstance(value, int) else values
+    return widgets.Dropdown(options=along, value=value, description=text, **LOOK)
+
+
+def _tick(text: str) -> Any:
+    return widgets.Checkbox(False, description=text, **LOOK)
+
+
+def _draw(model: str, **choices: Any) -> tuple[style.Picture, str]:
+    """The bars of what the controls say, and in words what fits and what it costs, as HTML."""
+    plan = Plan(shape(model), **choices)
+    found = peak(plan)
+    left = room(found.total)
+    fitting = [title for title, n_bytes in left.items() if n_bytes >= 0]
+    if fitting:
+        card = fitting[0]
+        verdict = f"It fits in {_size(card)} ({card}) with <b>{left[card] / GB:.1f} GB</b> left"
+    else:
+        card = list(left)[-1]
+        verdict = f"It fits in none: {_size(card)} ({card}) lack <b>{-left[card] / GB:.1f} GB</b>"
+    reading = (
+        f"{verdict}. The peak, <b>{(found.total + context_bytes()) / GB:.1f} GB</b> with CUDA's "
+        f"context, is {found.name}. "
+        f"The step takes <b>{relative_time(plan):.2f}</b> times the FLOPs of one that "
+        "recomputes nothing."
+    )
+    return draw_moments(title(fitting), moments(plan)), reading
+
+
+def title(fitting: list[str]) -> str:
+    """The smallest card that holds the highest bar, and the next that doesn't."""
+    if not fitting:
+        return "This step fits in no one GPU"
+    smaller = [card for card in cards() if card not in fitting]
+    return f"This step fits in {_size(fitting[0])}" + (
+        f", not in {_size(smaller[-1])}" if smaller else ""
+    )
+
+
+def _size(card: str) -> str:
+    return f"{cards()[card] / GB:.0f} GB"
+
+
+@style.styled
+def draw_moments(title: str, found: list[Moment]) -> style.Picture:
+    """A bar for each moment, its bytes by part, and a line for each card's memory, in GB (10⁹),
+    but for those that are too small to be told apart there.
+
+    Of moments with the same name the largest is drawn.
+    """
+    from matplotlib.patches import Patch
+
+    largest = {m.name: m for m in sorted(found, key=lambda moment: moment.total)}
+    shown = [largest[name] for name in dict.fromkeys(moment.name for moment in found)]
+    most = max(moment.total for moment in shown) + context_bytes()
+    sizes = cards().values()
+    end = 1.16 * max(most, min((size for size in sizes if size > most), default=most)) / GB
+    figure, axes = style.one_panel(title, 3.5)
+    for place, moment in enumerate(shown):
+        _bar(axes, place, moment, most)
+    style.name_rows(axes, [_short(moment.name) for moment in shown], above=0.9)
+    axes.set(xlim=(0, end), xlabel="GB")
+    marks = [size / GB for size in sizes if 0.08 * end < size / GB < end]
+    for size, after in pairwise([*marks, 2 * end]):
+        near = after - size < 0.15 * end
+        axes.axvline(size, color=style.INK, linewidth=1.2, linestyle="--")
+        axes.annotate(f"{size:.0f} GB", (size, -0.72), (-4 if near else 4, 0), va="center",
+                      ha="right" if near else "left", textcoords="offset points",
+                      fontsize=10.5)  # fmt: skip
+    used = [part for part in (*PARTS, CONTEXT) if _share(part, shown, most) > 0.004]
+    patches = [Patch(color=COLOURS[part], label=part) for part in used]
+    figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10)
+    return style.render(figure, title, live=False)
+
+
+def _share(part: str, shown: list[Moment], most: float) -> float:
+    """How much of the highest bar a part is where it is largest."""
+    if part == CONTEXT:
+        return context_bytes() / most
+    return max(moment.parts[part] for moment in shown) / most
+
+
+def _short(name: str) -> str:
+    """A moment's name beside its bar: its last words."""
+    return name.rpartition(" the ")[2]
+
+
+def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> None:
+    """Its parts side by side, and their sum, in bold where it is the most."""
+    parts, left = {**moment.parts, CONTEXT: round(context_bytes())}, 0.0
+    for part, colour in COLOURS.items():
+        axes.barh(place, parts[part] / GB, left=left, color=colour, height=0.7)
+        left += parts[part] / GB
+    weight = "bold" if left > 0.999 * most / GB else "normal"
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    style.write_beside(axes, f"{left:.1f}", left, place, fontweight=weight, bbox=white)

@@ -1,0 +1,52 @@
+"""The picture of a trade: what each choice keeps against what it computes again."""
+
+from collections.abc import Mapping
+
+from course_utils.figures import style
+
+Point = tuple[float, float]  # bytes kept, FLOPs computed again
+MIB = 2**20
+
+
+def pareto(points: Mapping[str, Point]) -> dict[str, Point]:
+    """The choices that no other beats: none keeps as little and computes less; by bytes."""
+    best: dict[str, Point] = {}
+    least = float("inf")
+    for name, point in sorted(points.items(), key=lambda item: item[1]):
+        if point[1] < least:
+            best[name], least = point, point[1]
+    return best
+
+
+@style.styled
+def draw_trade(
+    title: str, points: Mapping[str, Point], others: Mapping[str, Mapping[str, Point]], unit: float
+) -> style.Picture:
+    """Every choice as a dot, the front as a line with its names, `others` in colours of their own.
+
+    The axes are MiB kept and FLOPs computed again as a share of `unit` FLOPs, in percent.
+    """
+    figure, axes = style.one_panel(title, 4.8)
+    front = pareto(points)
+
+    def shown(chosen: Mapping[str, Point]) -> tuple[list[float], list[float]]:
+        return (
+            [kept / MIB for kept, _ in chosen.values()],
+            [100 * again / unit for _, again in chosen.values()],
+        )
+
+    axes.plot(*shown(points), "o", color="#999999", markersize=5, label="each choice")
+    axes.plot(*shown(front), "-o", color="#0072B2", markersize=7, label="the front")
+    for name, (kept, again) in front.items():
+        axes.annotate(
+            name, (kept / MIB, 100 * again / unit), (7, 3), textcoords="offset points",
+            fontsize=10.5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+        )  # fmt: skip
+    for colour, (label, chosen) in zip(style.OTHER_KINDS[1:], others.items(), strict=False):
+        axes.plot(*shown(chosen), "D", color=colour, markersize=9, label=label)
+    axes.set(xlabel="MiB kept for the backward", ylabel="computed again, % of a forward")
+    axes.set_xlim(0, 1.25 * max(shown(points)[0]))
+    axes.set_ylim(bottom=-3)
+    axes.grid(True)
+    axes.legend(frameon=False)
+    return style.render(figure, title, 48, live=False)

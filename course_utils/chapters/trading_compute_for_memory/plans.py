@@ -1,0 +1,174 @@
+"""What a training step is, for the planner: its model, batch, and what trades memory away."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from course_utils.chapters.trading_compute_for_memory.kept import Kept, kept_in_block
+from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape
+
+CHUNK = 1024  # tokens whose logits a chunked loss makes at once
+
+
+class Format(NamedTuple):
+    """Bytes of a number of the weights, the residual stream and what the products read and give.
+
+    `loss_kept` and `loss_made` count, in FP32 logits, what the loss keeps for the backward pass
+    and what its backward makes beside that. (Autocast's loss keeps BF16 log-probabilities and an
+    FP32 copy.) `casts` is whether the weights are cast for the products.
+    """
+
+    weights: int
+    residual: int
+    inner: int
+    loss_kept: float = 1
+    loss_made: float = 2
+    casts: bool = False
+
+    def n_bytes(self, kept: Kept) -> int:
+        """What a tensor takes for each token."""
+        cast = self.inner if self.inner < self.residual else 0
+        size = {"residual": self.residual, "inner": self.inner, "full": 4, "mask": 1, "cast": cast}
+        return kept.numbers * size[kept.stored]
+
+
+FORMATS = {
+    "FP32": Format(4, 4, 4),
+    "AMP BF16": Format(4, 4, 2, 1.5, 1, casts=True),
+    "pure BF16": Format(2, 2, 2),
+    "sharded, BF16": Format(4, 2, 2, casts=True),
+}
+SHARDED = "sharded, BF16"
+CHECKPOINTING = ("none", "selective", "every second product", "sqrt", "every block")
+
+
+class Update(NamedTuple):
+    """An optimizer's bytes for each parameter: its states, and what its step makes beside them.
+
+    `whole` is for those that it makes for all parameters at once (foreach), else for one tensor.
+    """
+
+    states: float
+    made: float
+    whole: bool = False
+
+
+def update(optimizer: str, plan: "Plan") -> Update:
+    """Sizes of an optimizer's states and temporaries, by the weights' format.
+
+    Adam as torch's foreach makes it; 8 bits in blocks of 256 with a scale each (Dettmers et al.
+    2021); Adafactor's sums of rows and columns (Shazeer & Stern 2018); Muon's momentum for blocks'
+    matrices (Jordan 2024), of which torch's makes 9 bytes a number of one 4 times as high as wide,
+    and Adam for the rest.
+    """
+    size, shape = FORMATS[plan.recipe].weights, plan.shape
+    matrices = shape.layers * shape.block_matrices
+    rest = 1 - matrices / shape.parameters
+    muons = 9 * max(out * into for out, into in shape.products) / shape.parameters
+    return {
+        "SGD": Update(0, 0),
+        "Adam": Update(2 * size, size, whole=True),
+        "Adam of torch 2.0": Update(2 * size, 2 * size, whole=True),
+        "Adam written out": Update(2 * size, 5 * size),
+        "Adam 8-bit": Update(2 * (1 + 4 / 256), 0),
+        "Adafactor": Update(4 * _factors(shape) / shape.parameters, size),
+        "Muon": Update(size * (1 + rest), max(muons, size * rest), whole=True),
+    }[optimizer]
+
+
+def _factors(shape: Shape) -> int:
+    """Adafactor's numbers: rows and columns of every matrix, and all of every vector."""
+    tables = [(shape.vocabulary, shape.width)] * (1 if shape.tied else 2)
+    tables += [(shape.context, shape.width)] if shape.positions else []
+    matrices = tables + shape.layers * shape.products
+    vectors = shape.parameters - sum(rows * columns for rows, columns in matrices)
+    return vectors + sum(rows + columns for rows, columns in matrices)
+
+
+OPTIMIZERS = (
+    "SGD", "Adam", "Adam of torch 2.0", "Adam written out", "Adam 8-bit", "Adafactor", "Muon",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training step, `batch` lines of `context` tokens (the shape's own where it is 0).
+
+    `recipe` is one of FORMATS, `checkpointing` one of CHECKPOINTING, `optimizer` of OPTIMIZERS.
+    `in_backward` updates each weight as soon as its gradient is there; `chunked_loss` makes the
+    logits of CHUNK tokens at once, and again in the backward pass; `accumulates` has gradients of
+    earlier micro-batches; `compiled` doesn't keep what no backward reads, and `compiled_loss` holds
+    16-bit logits and their gradient, no FP32 ones. Weights, gradients and
+    states are shared among `ranks`, in the recipe "sharded, BF16" alone.
+    Raises: ValueError for a name that there isn't, and for what doesn't go together.
+    """
+
+    shape: Shape
+    batch: int = 1
+    context: int = 0
+    recipe: str = "AMP BF16"
+    checkpointing: str = "none"
+    optimizer: str = "Adam"
+    in_backward: bool = False
+    chunked_loss: bool = False
+    accumulates: bool = False
+    compiled: bool = False
+    compiled_loss: bool = False
+    ranks: int = 1
+    capability: tuple[int, int] = (9, 0)
+
+    def __post_init__(self) -> None:
+        for value, known in (
+            (self.recipe, FORMATS),
+            (self.checkpointing, CHECKPOINTING),
+            (self.optimizer, OPTIMIZERS),
+        ):
+            if value not in known:
+                raise ValueError(f"no {value!r}; there are {', '.join(known)}")
+        if self.batch < 1 or self.context < 0 or self.ranks < 1:
+            raise ValueError("batch and ranks are at least 1, and context isn't negative")
+        if (self.ranks > 1) != (self.recipe == SHARDED):
+            raise ValueError(f"several ranks and the recipe {SHARDED!r} belong together")
+        if self.compiled_loss and (self.chunked_loss or self.recipe == "FP32"):
+            raise ValueError("a compiled loss is for 16-bit logits, made at once")
+        if self.in_backward and self.accumulates:
+            raise ValueError("an optimizer in the backward pass has no gradients to accumulate")
+        if self.shape.written_out and self.checkpointing != "none":
+            raise ValueError(f"no checkpointing for {self.shape.title}: its block is written out")
+
+    @property
+    def line(self) -> int:
+        return self.context or self.shape.context
+
+    @property
+    def tokens(self) -> int:
+        return self.batch * self.line
+
+    @property
+    def format(self) -> Format:
+        form = FORMATS[self.recipe]
+        return form._replace(loss_kept=0.5, loss_made=0.5) if self.compiled_loss else form
+
+    @property
+    def segment(self) -> int:
+        """How many blocks are run again together."""
+        return math.isqrt(self.shape.layers - 1) + 1 if self.checkpointing == "sqrt" else 1
+
+    @property
+    def block(self) -> list[Kept]:
+        """What a block keeps while nothing is run again."""
+        return [kept for kept in kept_in_block(self.shape, self.line) if kept.needed]
+
+    @property
+    def kept(self) -> list[Kept]:
+        """What of a segment stays from the forward pass to the backward pass."""
+        if self.checkpointing == "none":
+            return self.block
+        every = kept_in_block(self.shape, self.line)
+        if self.checkpointing in ("sqrt", "every block"):
+            return every[:1]
+        step = 2 if self.checkpointing == "every second product" else 1
+        products = [kept for kept in every if kept.of == "product"][::step]
+        if self.compiled and not products[-1].needed:
+            products = products[:-1]  # the block's last result, which nothing reads
+        return [every[0], *products, *(kept for kept in every if kept.of == "attention")]

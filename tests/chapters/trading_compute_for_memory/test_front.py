@@ -1,0 +1,25 @@
+"""Which choices no other beats."""
+
+import random
+
+from course_utils.chapters.trading_compute_for_memory import draw_trade, pareto
+
+
+def test_a_choice_is_on_the_front_where_none_keeps_as_little_and_computes_less():
+    rng = random.Random(0)
+    points = {str(k): (rng.randrange(20), rng.randrange(20)) for k in range(60)}
+
+    def beaten(point):
+        return any(
+            other != point and other[0] <= point[0] and other[1] <= point[1]
+            for other in points.values()
+        )
+
+    assert set(pareto(points).values()) == {p for p in points.values() if not beaten(p)}
+
+
+def test_the_picture_names_the_front_alone():
+    points = {"nothing": (0.0, 10.0), "wasteful": (3e6, 10.0), "all": (4e6, 0.0)}
+    text = repr(draw_trade("A trade", points, {"a compiler": {"1": (2e6, 5.0)}}, 10))
+    assert "nothing" in text and "all" in text and "wasteful" not in text
+    assert "a compiler" in text
