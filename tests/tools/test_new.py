@@ -12,17 +12,17 @@ from course_utils.core.files import ROOT
 from tools.new import __main__ as new
 from tools.new.tree import Change, NewError, write
 
-STEM, TITLE = "10_trading_compute_for_memory", "Compute for memory, by hand"
+STEM, TITLE = "08_quantization", "Quantization, by hand"
 PAGE = f"notebooks/{STEM}.ipynb"
-DOOR = "course_utils/chapters/trading_compute_for_memory/__init__.py"
-OWN = "course_utils/chapters/trading_compute_for_memory/graph.py"
+DOOR = "course_utils/chapters/quantization/__init__.py"
+OWN = "course_utils/chapters/quantization/graph.py"
 TESTED = """
 from tools import notebook_style
 from tools.test import CONDITIONS, one_chapter, run
-chosen = one_chapter("10")
+chosen = one_chapter("08")
 chosen.library = ["tests/test_house.py", *chosen.library]
 chosen.chapters = [path for path in chosen.chapters if not path.startswith(CONDITIONS)]
-print([notebook_style.problems(path) for path in notebook_style.notebooks("10")])
+print([notebook_style.problems(path) for path in notebook_style.notebooks("08")])
 print(run(chosen, []))
 """
 
@@ -132,8 +132,8 @@ def test_what_changed_beside_it_stays_and_files_that_are_gone_are_no_hindrance(c
         ("", TITLE, "Which chapter? Two digits and a name_in_small_letters, as in make new "),
         ("4_trading", TITLE, "Which chapter?"),
         ("10-Trading", TITLE, "Which chapter?"),
-        ("../10_trading_compute_for_memory", TITLE, "Which chapter?"),
-        ("10_tracing", TITLE, "Chapter 10 is 10_trading_compute_for_memory by data/course.json."),
+        ("../08_quantization", TITLE, "Which chapter?"),
+        ("08_tracing", TITLE, "Chapter 08 is 08_quantization by data/course.json."),
         ("15_serving", TITLE, "No chapter 15 stands in data/course.json. Give it a row there"),
         ("06_floating_point_formats", TITLE, "06_floating_point_formats is there already: noteb"),
         (STEM, "", 'Which title? A line without quotes, brackets, | or $, as in make new CHAPTER'),

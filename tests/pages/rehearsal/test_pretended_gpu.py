@@ -51,6 +51,11 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         "GPTConfig(50304, 1024, 12, 12, 768)": "GPTConfig(50304, 1024, 1, 12, 768)",
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
+    "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps and compiles nothing
+        "price(keeping(names))": "(1 + len(names), least + 7 - len(names))",
+        "price(keep_all)": "(1000, 0)",
+        "chapter.with_budget(block, x, budget)": "(1, least + 9)",
+    },
     "11_collectives": {  # a profiler sees no kernel of a pretended GPU
         "return gpu_spans(": "return [Span(str(rank), str(rank), 0, 1)] or gpu_spans(",
     },
