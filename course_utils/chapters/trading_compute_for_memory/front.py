@@ -38,12 +38,16 @@ def draw_trade(
     axes.plot(*shown(points), "o", color="#999999", markersize=5, label="each choice")
     axes.plot(*shown(front), "-o", color="#0072B2", markersize=7, label="the front")
     for name, (kept, again) in front.items():
+        place = kept / MIB, 100 * again / unit
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         axes.annotate(
-            name, (kept / MIB, 100 * again / unit), (7, 3), textcoords="offset points",
-            fontsize=10.5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )  # fmt: skip
+            name, place, (7, 3), textcoords="offset points", fontsize=10.5, bbox=box, zorder=1.5
+        )
     for colour, (label, chosen) in zip(style.OTHER_KINDS[1:], others.items(), strict=False):
-        axes.plot(*shown(chosen), "D", color=colour, markersize=9, label=label)
+        axes.plot(*shown(chosen), "D", color=colour, markersize=9, label=label, zorder=3)
+        for name, (kept, again) in chosen.items():
+            place = kept / MIB, 100 * again / unit
+            axes.annotate(name, place, (7, -13), textcoords="offset points", color="#A65F00")
     axes.set(xlabel="MiB kept for the backward", ylabel="computed again, % of a forward")
     axes.set_xlim(0, 1.25 * max(shown(points)[0]))
     axes.set_ylim(bottom=-3)
