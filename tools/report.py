@@ -22,7 +22,8 @@ BUILD = files.ROOT / "build"
 JUNIT = {
     "library": BUILD / "library.xml",
     "chapters": BUILD / "chapters.xml",
-    "again": BUILD / "again.xml",
+    "library again": BUILD / "library_again.xml",
+    "chapters again": BUILD / "chapters_again.xml",
 }
 JOURNAL = BUILD / "journal.jsonl"
 REPORT = BUILD / "report.json"
@@ -103,8 +104,10 @@ def read_junit(path: Path) -> Iterator[Case]:
 
 def at_last(junit: dict[str, Path]) -> list[Case]:
     """The cases of all runs; of one that failed and was run again, what it gave then."""
-    later = {(case.group, case.name): case for case in read_junit(junit["again"])}
-    first = [*read_junit(junit["library"]), *read_junit(junit["chapters"])]
+    runs = ("library", "chapters")
+    again = [case for run in runs for case in read_junit(junit[f"{run} again"])]
+    later = {(case.group, case.name): case for case in again}
+    first = [case for run in runs for case in read_junit(junit[run])]
     return [
         replace(later[key], at_first=case.problem)
         if case.problem and (key := (case.group, case.name)) in later
@@ -251,6 +254,11 @@ def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
     rows = [HEAD, *(_row(name, chapter) for name, chapter in chapters.items())]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    lines += [
+        f"– {_where(case)}, passed when run again: {first_line(case.at_first)}"
+        for case in cases
+        if case.at_first and not case.problem and not any(name in _where(case) for name in chapters)
+    ]
     for name, chapter in chapters.items():
         lines += [f"✗ {name}, {problem}" for problem in chapter.failed]
         lines += [f"– {name}, passed when run again: {first}" for first in chapter.passed_again]

@@ -97,38 +97,39 @@ def run(chosen: Selection, extra: list[str]) -> bool:
     common = ["pytest", "-n", os.environ.get("WORKERS", "2"), *extra]
     if chosen.stems:
         common += ["--only-chapters", ",".join(chosen.stems)]
-    passed = []
-    if chosen.library:
-        junit = f"--junitxml={report.JUNIT['library']}"
-        passed.append(step(LIBRARY, *common, junit, *chosen.library, OMP_NUM_THREADS="1"))
-    if chosen.chapters:
-        junit = f"--junitxml={report.JUNIT['chapters']}"
-        compare = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope")
-        as_collected = "--no-loadscope-reorder"
-        settings = {
-            "COURSE_STRICT": "1",
-            "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),
-            JOURNAL: str(report.JOURNAL),
-        }
-        passed.append(
-            step(CHAPTERS, *common, *compare, as_collected, junit, *chosen.chapters, **settings)
-            or again([*common, *compare], settings)
-        )
+    compare = ["--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope"]
+    strictly = {
+        "COURSE_STRICT": "1",
+        "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),
+        JOURNAL: str(report.JOURNAL),
+    }
+    in_order = [*chosen.chapters, "--no-loadscope-reorder"]
+    passed = [
+        not chosen.library
+        or tested("library", LIBRARY, common, chosen.library, {"OMP_NUM_THREADS": "1"}),
+        not chosen.chapters
+        or tested("chapters", CHAPTERS, [*common, *compare], in_order, strictly),
+    ]
     print("\n== The report")
     report.main()
     return all(passed)
 
 
-def again(command: list[str], settings: dict[str, str]) -> bool:
-    """Runs what failed in the chapters once more, alone; True where all of it passes now.
+def tested(
+    phase: str, title: str, command: list[str], targets: list[str], settings: dict[str, str]
+) -> bool:
+    """Runs one phase, then what failed in it once more, alone; True where all of it passes now.
 
     A timing that another machine of the same host disturbs can't be told from a claim that is
-    wrong, but by asking again. The report names what needed it.
+    wrong, nor a process that the machine held up from one that hangs, but by asking again. The
+    report names what needed it.
     """
-    failed = report.targets_that_failed(report.read_junit(report.JUNIT["chapters"]))
+    if step(title, *command, f"--junitxml={report.JUNIT[phase]}", *targets, **settings):
+        return True
+    failed = report.targets_that_failed(report.read_junit(report.JUNIT[phase]))
     if not failed or len(failed) > MOST_AGAIN:
         return False
-    junit = f"--junitxml={report.JUNIT['again']}"
+    junit = f"--junitxml={report.JUNIT[f'{phase} again']}"
     return step(f"Again, alone: {', '.join(failed)}", *command, junit, *failed, **settings)
 
 

@@ -105,6 +105,18 @@ def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_cours
     assert kept["passed"] is True and kept["chapters"][FORMATS]["passed_again"]
 
 
+def test_a_test_of_the_library_that_fails_once_is_run_again_and_the_report_says_so(broken_course):
+    once = "import pathlib\n\ndef test_once():\n    mark = pathlib.Path('mark')\n"
+    path = broken_course / "tests" / "tools" / "test_once.py"
+    path.write_text(once + "    assert mark.exists() or mark.touch()\n")
+    done = in_the_course(broken_course, ["tests/tools/test_once.py"], [], [])
+    assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
+    assert "– tests.tools.test_once::test_once, passed when run again: " in done.stdout
+    path.write_text("def test_never():\n    assert not 1\n")
+    done = in_the_course(broken_course, ["tests/tools/test_once.py"], [], [])
+    assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
+
+
 UNDECIDED = """from course_utils.core.measurement import Measurement
 busy = Measurement((1.0,), 9, 1.24, "host")
 claim("two-over-three", "two is more than three", 2 > 3, timed=busy)"""

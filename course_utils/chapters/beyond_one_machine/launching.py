@@ -3,6 +3,7 @@
 import atexit
 import linecache
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from course_utils.core import files
 
 TORCHRUN = (sys.executable, "-m", torchrun.__name__)
 LIMIT_SECONDS = 120.0
-AGENTS_REPORT = "failed (exitcode: "
+AGENTS_REPORT = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
 
 
 class LaunchError(Exception):
@@ -78,10 +79,16 @@ class Launched:
             raise LaunchError("\n".join([f"torchrun {how}. Its ranks said last:", *self._said()]))
 
     def _said(self, most: int = 12) -> list[str]:
-        """The last lines of errors before the agent's own report, which follows them."""
+        """The last lines of errors before the agent's own report, and what that says of the end."""
         lines = self._file("err").read_text(encoding="utf-8").strip().splitlines()
-        reports = [at for at, line in enumerate(lines) if AGENTS_REPORT in line]
-        return lines[: reports[-1] if reports else len(lines)][-most:]
+        reports = [
+            (at, found) for at, line in enumerate(lines) if (found := AGENTS_REPORT.search(line))
+        ]
+        if not reports:
+            return lines[-most:]
+        at, found = reports[-1]
+        status, rank = found.groups()
+        return [*lines[:at][-most:], f"local rank {rank} ended with exit status {status}"]
 
     def stop(self) -> None:
         """Ends it: torchrun ends its ranks before it goes."""

@@ -118,6 +118,12 @@ def test_a_program_that_fails_is_told_with_what_it_said_last(tmp_path):
         Launched("torchrun --standalone bad.py", tmp_path).wait()
 
 
+def test_a_rank_that_dies_without_a_word_is_told_with_its_exit_status(tmp_path):
+    (tmp_path / "dies.py").write_text("import os\nos.abort()")
+    with pytest.raises(LaunchError, match="local rank 0 ended with exit status -6"):
+        Launched("torchrun --standalone dies.py", tmp_path).wait()
+
+
 def test_a_program_that_takes_too_long_is_ended_with_its_ranks(tmp_path):
     (tmp_path / "slow.py").write_text(
         "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
