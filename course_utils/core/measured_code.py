@@ -37,13 +37,14 @@ def code_of(chapter: str, experiment: str) -> str:
     statements = page_statements(files.chapter_path(chapter))
     kept = [s for s in statements if _keeps(s, experiment)]
     page = _needed(statements, kept) if kept else statements
-    found: dict[str, str] = {}
+    found: dict[str, set[str]] = {}
     used = set().union(*map(_uses, page))
     for name, place in _Code(page).elsewhere.items():
         if name in used:
             _follow(*place, found)
     parts = [_spelled(s) for s in page if not isinstance(s, ast.Import | ast.ImportFrom)]
-    text = "\n".join([*parts, *(f"{name}: {code}" for name, code in sorted(found.items()))])
+    parts += [f"{name}: {''.join(sorted(codes))}" for name, codes in sorted(found.items())]
+    text = "\n".join(parts)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -141,8 +142,11 @@ def _rooms(room: str) -> dict[str, str]:
     return getattr(import_module(package), "ROOMS", found) if _is_folder(room) else found
 
 
-def _follow(room: str, name: str, found: dict[str, str]) -> None:
-    """Adds a name of a room to `found`, with its code, and all that this code rests on."""
+def _follow(room: str, name: str, found: dict[str, set[str]]) -> None:
+    """Adds a name of a room to `found`, with its code, and all that this code rests on.
+
+    Rooms may have a name in common: a name has all their codes, in whatever order they were met.
+    """
     if MEASURES_NOTHING.match(room) or not (code := _room(room)):
         return
     if name == "*":  # a folder's door is as good as all that it offers
@@ -152,9 +156,9 @@ def _follow(room: str, name: str, found: dict[str, str]) -> None:
         if one in code.elsewhere and one not in code.own:
             _follow(*code.elsewhere[one], found)
         for spelled, used in code.own.get(one, ()):
-            if spelled in found.get(one, ""):
+            if spelled in found.setdefault(one, set()):
                 continue
-            found[one] = found.get(one, "") + spelled
+            found[one].add(spelled)
             for other in used - {one}:
                 _follow(*code.elsewhere.get(other, (room, other)), found)
 

@@ -69,3 +69,22 @@ def test_every_experiment_of_the_course_has_a_digest():
     for chapter, declared in evidence.experiments().items():
         for name in declared:
             assert len(measured_code.code_of(chapter, name)) == 12
+
+
+def test_a_name_that_two_rooms_have_gives_one_digest_in_whatever_order_they_are_met(
+    tmp_path, monkeypatch
+):
+    """Names are kept in sets, whose order a process draws: another order is another process."""
+    monkeypatch.setattr(measured_code.files, "ROOT", tmp_path)
+    rooms = tmp_path / "course_utils"
+    rooms.mkdir()
+    (rooms / "a.py").write_text("def start():\n    return step()\ndef step():\n    return 1\n")
+    (rooms / "b.py").write_text("def other():\n    return step()\ndef step():\n    return 2\n")
+    orders = [("a", "start"), ("b", "other")], [("b", "other"), ("a", "start")]
+    measured_code._room.cache_clear()
+    one, two = ({}, {})
+    for found, order in zip((one, two), orders, strict=True):
+        for place in order:
+            measured_code._follow(*place, found)
+    measured_code._room.cache_clear()
+    assert one == two and len(one["step"]) == 2
