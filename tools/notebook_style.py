@@ -6,7 +6,8 @@ layout; a page's calls are wrapped by hand, since one argument a line nearly dou
 
 Ruff skips a cell under a magic that it doesn't know, and takes the names made there for undefined
 elsewhere. So it is given `%%ranks` as `%%debug`, which is as long, which it knows, and which no
-cell of a page begins with: a page runs unattended.
+cell of a page begins with: a page runs unattended. What `ranks.push` gives to the ranks is known
+there.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -85,6 +87,9 @@ def _with_cells_under(magic: str, other: str, text: str) -> str:
 def _ruff(path: Path, text: str, command: str, *options: str) -> subprocess.CompletedProcess[str]:
     """What a command of ruff says to the text of a notebook; status 2: it can't read the text."""
     how = ["--quiet", "--config", str(RULES), "--stdin-filename", str(path)]
+    known = tomllib.loads(RULES.read_text(encoding="utf-8"))["builtins"]
+    pushed = re.findall(r"\branks\.push\((\w+)=", text)
+    how += ["--config", f"builtins = {json.dumps([*known, *pushed])}"]
     return subprocess.run(
         [sys.executable, "-m", "ruff", command, *how, *options, "-"],
         cwd=ROOT,

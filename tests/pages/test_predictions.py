@@ -7,6 +7,7 @@ import re
 import pytest
 
 from course_utils.core import files
+from course_utils.core.guesses import SCALES
 from course_utils.lesson.exercises import all_exercises
 from course_utils.lesson.predictions import ID
 from tests.support.page_claims import calls_of
@@ -71,6 +72,19 @@ def test_a_prediction_is_named_as_the_exercises_of_its_chapter_are(path):
         for call in calls(cell, "predict"):
             id = call.args[0].value
             assert ID.fullmatch(id) and id.partition(".")[0] in prefixes, id
+
+
+@chapters
+def test_an_answer_is_in_base_units_where_its_question_has_a_unit_of_them(path):
+    """`answer` takes seconds, bytes and shares: percents of a share would be 100 times too many."""
+    made = [call for cell in cells(path) for call in calls(cell, "predict")]
+    asked = {call.args[0].value: [arg.value for arg in call.args[2:]] for call in made}
+    for cell in cells(path):
+        for call in calls(cell, "answer"):
+            unit = "".join(asked[call.args[0].value])
+            found = ast.unparse(call.args[1])
+            if unit in SCALES:
+                assert not re.search(r"\b100 \*|\* 100\b|/ 1e\d|/ [GMK]i?B\b", found), found
 
 
 @chapters

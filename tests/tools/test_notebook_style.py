@@ -54,6 +54,14 @@ def test_a_cell_for_ranks_is_held_to_the_rules_like_any_other(page, magic, sourc
     assert said in found and "cell 2" in found and "%%debug" not in found
 
 
+def test_what_is_pushed_to_the_ranks_is_known_there(page):
+    pushed = "from course_utils import ranks\n\nranks.push(orders=[1])"
+    ranks = "%%ranks 4\nprint(orders, rank, others)"
+    assert "Undefined name `others`" in style.problems(page(pushed, ranks))
+    assert "Undefined name `orders`" not in style.problems(page(pushed, ranks))
+    assert "Undefined name `orders`" in style.problems(page(ranks))
+
+
 def test_a_page_wraps_its_calls_by_hand_and_keeps_its_spaces(page, monkeypatch):
     by_hand = page("dict(a=1,\n     b=2)", "[1,2]\nx  = 1")
     said = style.problems(by_hand)

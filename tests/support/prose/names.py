@@ -14,6 +14,9 @@ _NAMES = [
     re.compile(r"^#+ \d+(?:\.| ·)?", re.M),
     re.compile(r"(?<![\w-])(?:rank|device|node|GPU) \d+\b(?![,.]\d)", re.I),
     re.compile(r"#[\da-f]{6}\b"),
+    re.compile(
+        r"\b1F1B\b|\bzero-[123]\b|\bZeRO-[123]\b|\bstages? [0-3](?:(?:,| and| to) [0-3])*\b", re.I
+    ),
     re.compile(r"`\d[ \d]+`"),
     re.compile(r"\bhint\(\"[^)]*\)|0x[\d.a-f]+p?\d*"),
     re.compile(rf"\b(?:{_NAMED}) \[?\(?\d[\d.]*(?:(?:,| and| to|–) ?\d+\b)*(?:\)|x\d+)?", re.I),

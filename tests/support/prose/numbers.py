@@ -15,7 +15,7 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _POWER = r"(?:\^|\*\*)\(?([−-]?\d+)\)?|([⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
 NUMBER = re.compile(
     r"(?<![\w.,])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<e>e[−-]?\d+)?"
-    rf"(?P<power>{_POWER})?(?P<suffix>[KkMB](?![\w/]))?"
+    rf"(?P<power>{_POWER})?(?P<suffix>(?-i:[KkMB])(?![\w/]))?"
     rf"|(?P<fraction>[{''.join(_FRACTIONS)}])"
     rf"|\b(?P<word>{'|'.join(WORDS)})\b",
     re.IGNORECASE,
