@@ -1,0 +1,117 @@
+"""Checkers for chapter 13, "Sharding"."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_utils.chapters.sharding import balance_cases, block_problems, step_problems
+from course_utils.lesson.answers import as_number
+from course_utils.lesson.exercises import Wrong, exercise
+
+KINDS = {  # of states: type, how many of them, and the stage from which they are sharded
+    "weights": (torch.bfloat16, 1, 3),
+    "gradients": (torch.bfloat16, 1, 2),
+    "master weights and moments": (torch.float32, 3, 1),
+}
+
+
+def held_bytes(parameters: int, ranks: int, stage: int) -> dict[str, int]:
+    """Bytes a rank, by kind: counted from tensors that hold no numbers, cut by torch.chunk.
+
+    FSDP2 cuts so, and pads every shard to the first one's size.
+    """
+    held = {}
+    for kind, (dtype, copies, first_stage) in KINDS.items():
+        whole = torch.empty(parameters, dtype=dtype, device="meta")
+        part = whole.chunk(ranks)[0] if stage >= first_stage else whole
+        held[kind] = copies * part.nbytes
+    return held
+
+
+@exercise(
+    "shard.bytes",
+    todo="write padded_bytes(parameters, ranks, stage), to the byte.",
+    hints=(
+        "Which of the three kinds does each stage shard? Stage 1 the optimizer's 12 bytes a "
+        "parameter, stage 2 the gradients too, stage 3 the weights too.",
+        "A shard has ⌈parameters / ranks⌉ numbers: -(-parameters // ranks). The bytes of what "
+        "isn't sharded count parameters, those of what is count the shard.",
+    ),
+)
+def check_bytes(padded_bytes: Callable[[int, int, int], Any]) -> str:
+    """Each stage, for 1 to 405 billion parameters, most of which the ranks don't divide."""
+    cases = [(64, 8), (10, 4), (9, 8), (1, 8), (1, 1), (4096 * 7, 7)]
+    cases += [(random.randint(10**9, 10**10), n) for n in (2, 3, 8, 60)]
+    cases += [(random.randint(4 * 10**11, 405 * 10**9), 1024)]
+    for parameters, ranks in cases:
+        for stage in range(4):
+            held = held_bytes(parameters, ranks, stage)
+            got, want = as_number(padded_bytes(parameters, ranks, stage)), sum(held.values())
+            if got != want:
+                parts = ", ".join(f"{size:,} of {kind}" for kind, size in held.items())
+                case = f"{parameters:,} parameters on {ranks}, stage {stage}: "
+                raise Wrong(f"{case}you return {got:,}, want {want:,} ({parts})")
+    return f"{len(cases)} models and numbers of ranks, 4 stages each, to the byte"
+
+
+@exercise(
+    "shard.zero1",
+    todo="write step(weights, gradient, state, net): each rank updates one shard, keeps its state.",
+    hints=(
+        "reduce_scatter wants n equal parts: F.pad(gradient, (0, spare)) puts zeros at the end. "
+        "It adds up; the mean is an n-th of it.",
+        "With the own part of the mean: the own part of the momentum, then of the weights, "
+        "weights[net.rank * size :][:size], padded as well. all_gather gives the padded whole.",
+        "A view keeps the whole tensor that it looks at alive: what you put into state must be "
+        "a shard itself, not a part of something whole.",
+    ),
+)
+def check_zero1(step: Callable[..., Any]) -> str:
+    """Three steps on 2, 3 and 4 ranks: the weights of torch's SGD on one device, bytes, state."""
+    for n, numbers in ((2, 8), (3, 3 * random.randint(3, 9) + 1), (4, 24), (4, 27), (4, 2)):
+        step_problems.judge(step, n, numbers)
+    return (
+        "2, 3 and 4 ranks, lengths that divide and don't: one device's weights after each of "
+        "three steps, no more bytes than an all_reduce, and a shard of momentum"
+    )
+
+
+@exercise(
+    "shard.wrong_collective",
+    todo="write block(x, shard, net) as `broken` was meant: right on any number of ranks.",
+    hints=(
+        "On two ranks, write beside each line whether what it makes is whole on every rank, "
+        "this rank's own part, or one of two terms of a sum.",
+        "Only terms of a sum may be all_reduced. What is whole and is added up counts n times; "
+        "what is a term and isn't added up is too little.",
+        "hidden @ down is a term, down_bias is whole. grad is whole, so grad.sum(0) is, too; "
+        "grad_hidden is this rank's columns, and grad_hidden @ up.T a term.",
+    ),
+)
+def check_wrong_collective(block: Callable[..., Any]) -> str:
+    """On 1, 2 and 4 ranks: output and gradients of the whole block, an all_reduce each way."""
+    for n in (1, 2, 4):
+        block_problems.judge(block, n)
+    return (
+        "1, 2 and 4 ranks: the whole block's output, its gradients of x and of every shard, and "
+        "the bytes of one all_reduce each way"
+    )
+
+
+@exercise(
+    "shard.balance",
+    todo="write balance(costs, ranks): layers a rank, so that the costliest costs least.",
+    hints=(
+        "The last rank takes the layers from some cut on. Whatever cut it is, the ranks before it "
+        "should do their best with the rest: the same question, smaller.",
+        "Or ask the other way: given a limit, how many ranks does it take, each filled until the "
+        "next layer is too much? Look for the smallest limit for which they are enough.",
+        "A rank without a layer is no rank: if your cut needs fewer ranks than there are, cut "
+        "parts of several layers once more. No part gets dearer by that.",
+    ),
+)
+def check_balance(balance: Callable[[list[int], int], Any]) -> str:
+    """Edges, random costs with dear layers among them, and 128 layers on 16 ranks: any best cut."""
+    return balance_cases.cuts_tried(balance)

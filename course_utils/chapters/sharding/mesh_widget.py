@@ -1,0 +1,239 @@
+"""A widget: a mesh of GPUs; who works with a rank, what it holds, and what it sends in a step."""
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+
+from course_utils.chapters.sharding.rank_bytes import PARTS, held_bytes, waiting, ways
+from course_utils.chapters.sharding.splits import Split, cluster
+from course_utils.chapters.sharding.steps import Work
+from course_utils.chapters.trading_compute_for_memory.fit_widget import TwoColumns
+from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
+from course_utils.figures import byte_bars, style
+from course_utils.figures.controls import Controls
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MODELS = ("GPT-2 xl", "Llama 3 8B", "MPT 30B", "Llama 3 70B", "Llama 3 405B")
+GPUS = (8, 16, 32, 64, 128, 256, 512)
+SIZES = (1, 2, 4, 8, 16)
+GROUPS = {
+    "shards its weights with": "gather",
+    "splits each matrix with": "tensor",
+    "splits each line with": "context",
+    "holds the same shard as": "replicate",
+    "is in a pipeline with": "pipeline",
+}
+COLOURS = {
+    "weights": byte_bars.PARTS["parameter"],
+    "gradients": byte_bars.PARTS["gradient"],
+    "optimizer states": byte_bars.PARTS["optimizer state"],
+    "gathered weights": byte_bars.PARTS["half copy"],
+    "unreduced gradients": "#B5A642",
+    "activations": byte_bars.PARTS["activation"],
+    "logits": "#CC3311",
+    "a layer run again": "#882255",
+}
+AXES = {"gather": "shards", "replicate": "replicas"}
+LOOK: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"width": "390px"}}
+GB = 1e9
+
+
+def mesh_explorer(
+    gpus: int = 64, tensor: int = 8, pipeline: int = 2, model: str = "Llama 3 70B", rank: int = 13
+) -> Controls:
+    """Eight controls over the ranks of a mesh, node by node, and the bytes of one of them.
+
+    A step is one line of the model's own length for each micro-batch, with as many of these as
+    stages; each block is run again. Raises: ValueError for a model that isn't among MODELS.
+    """
+    if model not in MODELS:
+        raise ValueError(f"no model {model!r} here; there are {', '.join(MODELS)}")
+    size = _choice("GPUs", GPUS, gpus)
+    place = widgets.IntSlider(
+        rank, 0, gpus - 1, description="rank", continuous_update=False, **LOOK
+    )
+    size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
+    return TwoColumns(
+        draw_mesh,
+        "A mesh of GPUs: who works with a rank, what it holds, what it sends",
+        gpus=size,
+        tensor=_choice("tensor", SIZES, tensor),
+        context=_choice("context", SIZES[:4], 1),
+        pipeline=_choice("pipeline", SIZES, pipeline),
+        replicas=_choice("replicas", SIZES, 1),
+        model=_choice("model", MODELS, model),
+        group=_choice("this rank …", tuple(GROUPS), "shards its weights with"),
+        rank=place,
+    )
+
+
+def _choice(text: str, values: tuple[Any, ...], value: Any) -> Any:
+    return widgets.Dropdown(options=values, value=value, description=text, **LOOK)
+
+
+def draw_mesh(
+    gpus: int,
+    tensor: int,
+    context: int,
+    pipeline: int,
+    replicas: int,
+    model: str,
+    group: str,
+    rank: int,
+) -> tuple[style.Picture, str]:
+    """The picture and, as HTML, what the rank holds and sends; or why this can't be."""
+    try:
+        split = mesh(gpus, tensor, context, pipeline, replicas)
+        work = Work(shape(model), pipeline)
+        held = held_bytes(work, split)
+        others = split.group(GROUPS[group], rank)
+        rows = ways(work, split, cluster())
+    except ValueError as error:
+        title = "These sizes don't go together"
+        return _draw(title, gpus, rank, [], {}, []), f"<b>{title}</b>: {error}."
+    title = _title(rank, group, others)
+    picture = _draw(title, gpus, rank, others, held, rows)
+    return picture, in_words(work, split, rank, held, rows)
+
+
+def mesh(gpus: int, tensor: int, context: int, pipeline: int, replicas: int) -> Split:
+    """The split whose shards are the ranks that are left; as many micro-batches as stages.
+
+    Raises: ValueError where the others' product doesn't divide the GPUs.
+    """
+    used = tensor * context * pipeline * replicas
+    shard, rest = divmod(gpus, used)
+    if rest or not shard:
+        named = {"tensor": tensor, "context": context, "pipeline": pipeline, "replicas": replicas}
+        product = " × ".join(f"{name} {size}" for name, size in named.items() if size > 1)
+        raise ValueError(
+            f"{product} makes {used}, which {gpus} GPUs can't be divided by: lower one of them, "
+            "or take more GPUs"
+        )
+    return Split(shard, replicas, tensor, pipeline, context, 1, pipeline)
+
+
+def _title(rank: int, group: str, others: list[int]) -> str:
+    if len(others) == 1:
+        return f"Rank {rank} {group} nobody"
+    nodes = len({other // cluster().node for other in others})
+    where = "its own node" if nodes == 1 else f"{nodes} nodes"
+    more = len(others) - 1
+    return f"Rank {rank} {group} {more} other{'s' if more > 1 else ''}, in {where}"
+
+
+def in_words(
+    work: Work, split: Split, rank: int, held: dict[str, float], rows: list[dict[str, Any]]
+) -> str:
+    """What the rank holds and sends, as HTML."""
+    total, room = sum(held.values()) / GB, cluster().memory_gb
+    largest = max(held, key=lambda part: held[part])
+    stage = rank // split.stride("pipeline") + 1
+    here = f"stage {stage} of {split.pipeline}, " if split.pipeline > 1 else ""
+    fits = "it fits in" if total <= room else "<b>too much for</b>"
+    said = (
+        f"Rank {rank} ({here}node {rank // cluster().node}) holds up to <b>{total:.1f} GB</b>, "
+        f"{fits} {room:.0f} GB; the largest part is {largest}, {held[largest] / GB:.1f} GB"
+    )
+    if split.pipeline > 1:
+        said += f" (on the first stage, where {waiting(split):.0f} micro-batches wait)"
+    if not rows:
+        return said + ". It sends nothing."
+    most = max(rows, key=lambda row: row["bytes"])
+    return said + (
+        f". In a step of {work.lines} × {work.line:,} tokens for each group it sends "
+        f"<b>{sum(row['bytes'] for row in rows) / GB:.1f} GB</b>, most of it along "
+        f"{_axis(most)}, {most['link']}."
+    )
+
+
+def _axis(row: dict[str, Any]) -> str:
+    return AXES.get(row["axis"], row["axis"])
+
+
+@style.styled
+def _draw(
+    title: str,
+    gpus: int,
+    rank: int,
+    others: list[int],
+    held: dict[str, float],
+    rows: list[dict[str, Any]],
+) -> style.Picture:
+    """The ranks by node at the left; at the right a rank's bytes, held above and sent below."""
+    figure = style.new_figure(title, 3.6)
+    panels = figure.subplot_mosaic(
+        [["ranks", "held"], ["ranks", "sent"]], width_ratios=[1.15, 1], height_ratios=[1, 1.5]
+    )
+    _draw_ranks(panels["ranks"], gpus, rank, others)
+    if held:
+        _draw_held(panels["held"], held)
+    if rows:
+        _draw_sent(panels["sent"], rows)
+    panels["held"].set_visible(bool(held))
+    panels["sent"].set_visible(bool(rows))
+    return style.render(figure, title, live=False)
+
+
+def _draw_ranks(axes: "Axes", gpus: int, rank: int, others: list[int]) -> None:
+    """A cell for each rank, eight to a node, its own with a thick edge."""
+    from matplotlib.patches import Rectangle
+
+    node = cluster().node
+    nodes = -(-gpus // node)
+    wide = {1: 1, 2: 1, 4: 2, 8: 2, 16: 4, 32: 4, 64: 8}[nodes]
+    corner = {}
+    for one in range(gpus):
+        home, seat = divmod(one, node)
+        x = home % wide * 4.6 + seat % 4
+        y = home // wide * 2.7 + seat // 4
+        corner[one] = (x, y)
+        colour = style.EXACT if one in others else "#E3E3E3"
+        axes.add_patch(Rectangle((x, y), 0.94, 0.94, facecolor=colour))
+        if gpus <= 64:
+            axes.text(x + 0.47, y + 0.5, str(one), ha="center", va="center",
+                      fontsize=11 if gpus <= 32 else 9,
+                      color="white" if one in others else style.INK)  # fmt: skip
+    for home in range(nodes):
+        x, y = corner[home * node]
+        axes.add_patch(Rectangle((x - 0.12, y - 0.12), 4.18, 2.18, fill=False, edgecolor="#999999"))
+    thick = 2.5 if gpus <= 64 else 1.3
+    axes.add_patch(Rectangle(corner[rank], 0.94, 0.94, fill=False, edgecolor=style.INK, lw=thick))
+    far = max(corner.values())
+    axes.set(xlim=(-0.3, far[0] + 1.3), ylim=(max(y for _, y in corner.values()) + 1.3, -0.3))
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
+    """One bar of its parts, and a line at the memory's end."""
+    left, room = 0.0, cluster().memory_gb
+    for part in PARTS:
+        n_bytes = held.get(part, 0.0) / GB
+        if n_bytes:
+            axes.barh(0, n_bytes, left=left, color=COLOURS[part], height=0.5, label=part)
+        left += n_bytes
+    axes.axvline(room, ymax=0.5, color=style.INK, linewidth=1.2, linestyle="--")
+    axes.set(yticks=[], xlim=(0, 1.1 * max(left, room)), ylim=(-0.3, 0.8))
+    axes.set_xlabel("GB held", fontsize=10.5)
+    axes.legend(ncols=2, fontsize=8.5, frameon=False, loc="lower left",
+                bbox_to_anchor=(-0.02, 0.6), borderaxespad=0, columnspacing=1)  # fmt: skip
+
+
+def _draw_sent(axes: "Axes", rows: list[dict[str, Any]]) -> None:
+    """A bar for each axis along which it sends, blue inside a node."""
+    inside = [row["link"] == "inside a node" for row in rows]
+    colours = [style.OTHER_KINDS[0] if one else style.OTHER_KINDS[1] for one in inside]
+    axes.barh(range(len(rows)), [row["bytes"] / GB for row in rows], color=colours, height=0.6)
+    most = max(row["bytes"] / GB for row in rows)
+    for place, row in enumerate(rows):
+        amount = row["bytes"] / GB
+        said = f"{amount:.1f} GB" if amount >= 0.1 else f"{1e3 * amount:.0f} MB"
+        text = f"{said}, {row['link']}"
+        style.write_beside(axes, text, amount, place, fontsize=9.5)
+    names = [f"{_axis(row)} {row['ranks']}" for row in rows]
+    axes.set_yticks(range(len(rows)), names, fontsize=10.5)
+    axes.set(xlim=(0, 2.1 * most), ylim=(max(len(rows), 2) - 0.4, -0.6))
+    axes.set_xlabel("GB sent in a step", fontsize=10.5)

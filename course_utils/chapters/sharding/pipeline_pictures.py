@@ -1,0 +1,88 @@
+"""Pipelines drawn below each other on one axis of time, so that the shorter is seen to be."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from course_utils.figures import style
+from course_utils.figures.drawn.figure import mark_local
+from course_utils.figures.timeline import Span
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KINDS = {
+    "F": ("#56B4E9", "forward"),
+    "B": ("#E69F00", "backward"),
+    "I": ("#DDA0C4", "input's gradient"),
+    "W": ("#8CC9A1", "weights' gradient"),
+}
+INCHES_A_ROW, WIDEST = 0.24, 7.1  # of a row's height, and of the axes
+INCHES_A_DIGIT = 0.07
+
+
+@style.styled
+def draw_pipelines(
+    title: str,
+    pipelines: Mapping[str, list[Span]],
+    *,
+    unit: str = "forward passes of one micro-batch on one stage",
+    live: bool = False,
+) -> style.Picture:
+    """A panel for each pipeline, a row for each of its ranks; numbers are micro-batches.
+
+    Spans are as `PipelineRun.spans` gives them, labelled F, B, I or W, with a + for a rank's later
+    stages, which are paler; in the unit that is named. `live` ones were measured here.
+    Raises: ValueError for a pipeline without spans.
+    """
+    from matplotlib.patches import Patch
+
+    if not pipelines or not all(pipelines.values()):
+        raise ValueError("A pipeline has no spans to draw: give those of a run that computed.")
+    rows = [len({s.row for s in spans}) for spans in pipelines.values()]
+    height = 1.0 + INCHES_A_ROW * sum(rows) + 0.3 * len(rows)
+    figure = style.new_figure(title, height)
+    panels = figure.subplots(
+        len(rows), 1, sharex=True, squeeze=False, height_ratios=[n + 0.2 for n in rows]
+    )[:, 0]
+    longest = max(_end(spans) for spans in pipelines.values())
+    for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
+        _panel(axes, name, spans, longest, live)
+    panels[-1].set(xlim=(0, longest), xlabel=unit)
+    used = [
+        kind for kind in KINDS if any(s.label[0] == kind for p in pipelines.values() for s in p)
+    ]
+    panels[0].legend(
+        handles=[Patch(color=KINDS[kind][0], label=KINDS[kind][1]) for kind in used],
+        loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(used), frameon=False,
+        handlelength=1, fontsize=10, borderpad=0.1,
+    )  # fmt: skip
+    return style.render(figure, title, live=live)
+
+
+def _end(spans: list[Span]) -> float:
+    return max(s.end for s in spans) - min(s.start for s in spans)
+
+
+def _panel(axes: "Axes", name: str, spans: list[Span], longest: float, live: bool) -> None:
+    ranks, first = sorted({s.row for s in spans}), min(s.start for s in spans)
+    for label in sorted({s.label for s in spans}):
+        mine, (colour, kind) = [s for s in spans if s.label == label], KINDS[label[0]]
+        axes.barh(
+            [ranks.index(s.row) for s in mine],
+            [s.seconds for s in mine],
+            left=[s.start - first for s in mine], label=kind + ", later stage" * (len(label) > 1),
+            height=0.9, color=style.shade(colour, 3 if len(label) > 1 else 2, 5),
+            edgecolor="white", linewidth=0.7,
+        )  # fmt: skip
+    for s in spans:
+        room = s.seconds / longest * WIDEST / (INCHES_A_DIGIT * max(len(s.note), 1))
+        if s.note and room > 1:
+            y, middle = ranks.index(s.row), (s.start + s.end) / 2 - first
+            size = 9.5 if room > 1.4 else 8
+            note = axes.text(middle, y, s.note, ha="center", va="center_baseline", fontsize=size)
+            note.set_in_layout(False)  # it lies within its bar
+            if live:
+                mark_local(note)
+    style.name_rows(axes, ranks, above=0.5)
+    axes.tick_params(axis="both", labelsize=9)
+    axes.set_title(name, loc="left", fontsize=11, pad=3)

@@ -1,0 +1,109 @@
+"""Chapter 13's exercise on ZeRO-1: steps on several ranks, against one device's."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.chapters.collectives.exercises import holds
+from course_utils.chapters.sharding.counted_net import CountedNet, play, ring_bytes
+from course_utils.lesson.exercises import Wrong
+
+STEPS, RATE, MOMENTUM = 3, 0.1, 0.9
+
+
+@dataclass(frozen=True)
+class After:
+    """What a rank had after a step: its weights, the bytes of its state, and what it sent."""
+
+    weights: Tensor
+    state_bytes: int
+    sent_bytes: int
+    calls: tuple[str, ...]
+
+
+def judge(step: Callable[..., Any], n: int, numbers: int) -> None:
+    """Runs three steps on `n` ranks with so many weights. Raises: Wrong for what isn't right."""
+    begin, gradients = torch.randn(numbers), torch.randn(STEPS, n, numbers)
+    wanted = alone(begin, gradients.mean(1))
+
+    def work(net: CountedNet) -> list[After]:
+        weights, state = begin.clone(), dict[str, Any]()
+        return [_run(step, weights, mine[net.rank].clone(), state, net) for mine in gradients]
+
+    found = play(n, work)
+    for place, want in enumerate(wanted):
+        for rank in range(n):
+            case = f"{n} ranks, {numbers} weights, step {place + 1}: rank {rank} "
+            before = begin if place == 0 else found[rank][place - 1].weights
+            _require_weights(case, found[rank][place].weights, want, before)
+    for rank, steps in enumerate(found):
+        for after in steps:
+            _require_little(f"{n} ranks, {numbers} weights: rank {rank} ", after, n, numbers)
+
+
+def alone(begin: Tensor, gradients: Tensor) -> list[Tensor]:
+    """The weights after each step on one device, by torch's own SGD."""
+    weights, after = begin.clone().requires_grad_(), []
+    optimizer = torch.optim.SGD([weights], lr=RATE, momentum=MOMENTUM)
+    for gradient in gradients:
+        weights.grad = gradient
+        optimizer.step()
+        after.append(weights.detach().clone())
+    return after
+
+
+def kept_bytes(state: Any) -> int:
+    """Bytes of the tensors and arrays in a state; a view counts as all that it keeps alive.
+
+    A single number is free. Containers and torch's optimizers are looked into.
+    """
+    found = list(_tensors(state))
+    return sum({s.data_ptr(): s.nbytes() for s in map(Tensor.untyped_storage, found)}.values())
+
+
+def _tensors(state: Any) -> list[Tensor]:
+    if isinstance(state, torch.optim.Optimizer):
+        return _tensors(list(state.state.values()))
+    if isinstance(state, Mapping):
+        return _tensors(list(state.values()))
+    if isinstance(state, list | tuple | set):
+        if state and all(isinstance(one, int | float) for one in state):
+            return [torch.tensor(list(state))]
+        return [x for one in state for x in _tensors(one)]
+    if isinstance(state, np.ndarray):
+        state = torch.from_numpy(state if state.base is None else np.asarray(state.base))
+    return [state] if isinstance(state, Tensor) and state.numel() > 1 else []
+
+
+def _run(
+    step: Callable[..., Any], weights: Tensor, gradient: Tensor, state: Any, net: CountedNet
+) -> After:
+    net.reset()
+    step(weights, gradient, state, net)
+    return After(weights.clone(), kept_bytes(state), net.sent_bytes, tuple(net.calls))
+
+
+def _require_weights(case: str, got: Tensor, want: Tensor, before: Tensor) -> None:
+    if holds(got, want, rtol=1e-5, atol=1e-5):
+        return
+    if torch.equal(got, before):
+        raise Wrong(f"{case}has the weights it had before: write into them, weights.copy_(…)")
+    place = int(torch.nonzero(~torch.isclose(got, want, rtol=1e-5, atol=1e-5))[0])
+    here = f"{got[place]:.4g} in place {place}, want {want[place]:.4g}"
+    raise Wrong(f"{case}has {here}, as one device with the mean gradient")
+
+
+def _require_little(case: str, after: After, n: int, numbers: int) -> None:
+    """No more bytes than one reduce_scatter and one all_gather, no larger state than a shard."""
+    most, shard = ring_bytes(numbers, n, times=2), 4 * math.ceil(numbers / n)
+    if after.sent_bytes > most:
+        sent = f"sends {after.sent_bytes} bytes in a step ({', '.join(after.calls)})"
+        raise Wrong(f"{case}{sent}, want {most}: no more than an all_reduce of the gradient")
+    if after.state_bytes > shard and numbers > 1:
+        keeps = f"keeps {after.state_bytes} bytes in state between steps"
+        raise Wrong(f"{case}{keeps}, want its shard's {shard}; a view counts as what it looks at")

@@ -1,0 +1,60 @@
+"""What a rank holds and sends: chapter 10's planner and the counts by hand say the same."""
+
+import pytest
+
+from course_utils.chapters.sharding import Split, Work, cluster, held_bytes, sent_bytes
+from course_utils.chapters.sharding.rank_bytes import waiting, ways
+from course_utils.chapters.trading_compute_for_memory import Plan, peak, shape
+
+LLAMA = shape("Llama 3 8B")
+
+
+@pytest.mark.parametrize("ranks", [8, 64])
+@pytest.mark.parametrize("way", ["every second product", "every block"])
+def test_without_tensor_or_pipeline_it_is_chapter_10s_peak_to_an_eighth(ranks, way):
+    """The gradient and the logits' own moment are one here, so the sum is a little higher."""
+    whole = sum(held_bytes(Work(LLAMA, 2, checkpointing=way), Split(ranks)).values())
+    plan = Plan(LLAMA, 2, 0, "sharded, BF16", way, compiled=True, ranks=ranks)
+    assert 0 <= whole / peak(plan).total - 1 < 0.125
+
+
+def test_states_are_16_bytes_a_parameter_over_all_ranks_that_share_them():
+    held = held_bytes(Work(LLAMA, 1), Split(4, tensor=2, context=2))
+    states = sum(held[part] for part in ("weights", "gradients", "optimizer states"))
+    assert states == pytest.approx(16 * LLAMA.parameters / 16)
+    twice = held_bytes(Work(LLAMA, 1), Split(4, 2, tensor=2, context=2))
+    assert held["weights"] == twice["weights"]  # replicas save nothing
+
+
+def test_as_many_micro_batches_wait_as_1f1b_and_interleaved_begin():
+    assert [waiting(Split(pipeline=p, micro_batches=16)) for p in (1, 2, 8)] == [1, 2, 8]
+    assert waiting(Split(pipeline=8, micro_batches=4)) == 4
+    assert waiting(Split(pipeline=8, chunks=2, micro_batches=32)) == (14 + 8 + 1) / 2
+
+
+def test_sharding_sends_three_times_the_weights_and_gathered_once_two_thirds_fewer_gathers():
+    """ZeRO-3 gathers twice (BF16) and sums once (FP32): 2 + 2 + 4 bytes a weight, (n−1)/n of it."""
+    n, weights = 8, LLAMA.parameters
+    sent = sent_bytes(Work(LLAMA, 1), Split(n))
+    assert sent["gather"] == pytest.approx(8 * weights * (n - 1) / n)
+    once = sent_bytes(Work(LLAMA, 1, keeps_gathered=True), Split(n))
+    assert once["gather"] == pytest.approx(6 * weights * (n - 1) / n)
+    assert all(value == 0 for axis, value in sent.items() if axis != "gather")
+
+
+def test_tensor_parallelism_sends_by_tokens_and_not_by_weights():
+    split = Split(1, tensor=8)
+    one, two = (sent_bytes(Work(LLAMA, lines, checkpointing="none"), split) for lines in (1, 2))
+    residual = 2 * 8192 * 4096
+    assert one["tensor"] == pytest.approx(32 * 8 * residual * 7 / 8)
+    assert two["tensor"] == 2 * one["tensor"]
+
+
+def test_a_row_says_the_link_of_each_axis():
+    rows = ways(Work(LLAMA, 2), Split(4, tensor=8, pipeline=2, micro_batches=2), cluster())
+    assert {row["axis"]: row["link"] for row in rows} == {
+        "gather": "between nodes",
+        "tensor": "inside a node",
+        "pipeline": "between nodes",
+    }
+    assert ways(Work(LLAMA, 1), Split(), cluster()) == []
