@@ -21,13 +21,13 @@ def test_every_experiment_of_the_course_is_planned_and_no_other():
         assert all(work["worth"] in (1, 2, 3) for work in planned.values())
 
 
-def test_on_an_h200_all_chapters_together_are_estimated_at_15_minutes_or_less(
+def test_on_an_h200_all_chapters_together_are_estimated_at_16_minutes_or_less(
     fake_machine, tmp_path
 ):
     fake_machine(gpus=1)
     visits = plan(chapters(), tmp_path)
     assert all(visit.to_do for visit in visits)
-    assert 120 < sum(visit.seconds for visit in visits) <= 15 * 60
+    assert 120 < sum(visit.seconds for visit in visits) <= 16 * 60
 
 
 def test_an_experiment_that_names_programs_is_planned_where_one_of_them_is(monkeypatch):

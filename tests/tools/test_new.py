@@ -79,17 +79,16 @@ def test_a_new_chapter_passes_its_tests_at_once_and_goes_without_a_trace(course)
     assert not (course / "build" / "new").exists()
 
 
-@pytest.mark.parametrize("stem", [STEM, "13_sharding"])
-def test_its_lines_stand_where_its_number_belongs(course, not_run, stem):
+def test_its_lines_stand_where_its_number_belongs(course, not_run):
     before = everything_in(course)
-    new.make(course, stem, TITLE)
+    new.make(course, STEM, TITLE)
     for name in ("experiments", "recording_plan"):
         chapters = list(json.loads((course / "data" / f"{name}.json").read_text()))
-        assert chapters == sorted(chapters) and stem in chapters
+        assert chapters == sorted(chapters) and STEM in chapters
     rows = [row for row in (course / "README.md").read_text().splitlines() if "](notebooks/" in row]
     listed = [row for row in rows if row[:4] in ("| [0", "| [1")]
-    assert listed == sorted(listed) and sum(stem in row for row in listed) == 1
-    new.remove(course, stem)
+    assert listed == sorted(listed) and sum(STEM in row for row in listed) == 1
+    new.remove(course, STEM)
     assert everything_in(course) == before
 
 

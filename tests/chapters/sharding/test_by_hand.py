@@ -17,7 +17,8 @@ def stages(request):
     n = request.param
     ranks.start(n, device="cpu", limit_seconds=60)
     ranks.run_cell("torch.set_num_threads(1)")
-    for name in ("unit", "zero-1", "zero-2", "zero-3", "stages"):
+    steps = [name for stage in (1, 2, 3) for name in (f"zero-{stage}", f"zero-{stage}-step")]
+    for name in ("unit", *steps, "stages", "stages-run"):
         ranks.run_cell(CELLS[name])
     yield n, ranks.pull("counted"), ranks.pull("weights")
     ranks.stop()
