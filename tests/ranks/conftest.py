@@ -1,35 +1,69 @@
-"""Ranks are gone after a test that started some; stand-ins that tests of ranks share."""
+"""One kernel and one set of ranks for all tests of this folder: starting either takes seconds.
 
-import json
-import pickle
+Ranks are forked on Linux alone; elsewhere only what judges samples of ranks is tested.
+"""
+
+import sys
 
 import pytest
 
 from course_utils import ranks
-from course_utils.ranks.groups import torch_inside
+from course_utils.ranks.engine import crew, turn
+from tests.support.kernels import CELL_SECONDS, Kernel
+
+if sys.platform != "linux":
+    collect_ignore_glob = ["test_*.py", "cells/*", "engine/*", "groups/*", "page/*"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+def kernel():
+    found = Kernel()
+    yield found
+    found.close()
+    assert found.seconds_until_gone() < CELL_SECONDS
+
+
+@pytest.fixture(scope="package", autouse=True)
 def ended_at_last():
-    """For tests that may follow each other on the same ranks: starting them anew takes seconds."""
     yield
     ranks.stop()
 
 
 @pytest.fixture
 def ended():
+    """For ranks that others start: the next test has forked ones."""
     yield
     ranks.stop()
 
 
-@pytest.fixture
-def recorders(monkeypatch):
-    """Stand-ins for torch's two flight recorders, by name; they say what the lists hold."""
-    from torch._C import _distributed_c10d as c10d
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine may be late to stop a rank, and no words come in between."""
+    monkeypatch.setenv(turn.UNATTENDED, "1")
+    monkeypatch.setattr(turn, "STOP_SECONDS", 30)
+    for module in (turn, crew):
+        monkeypatch.setattr(module, "NOTICE_SECONDS", 30)
 
-    held = {name: [] for name in torch_inside.RECORDERS}
-    for name, entries in held.items():
-        form = json if name.endswith("_json") else pickle
-        told = lambda entries=entries, form=form, **_: form.dumps({"entries": entries})  # noqa: E731
-        monkeypatch.setattr(c10d, name, told, raising=False)
-    return held
+
+@pytest.fixture
+def said(capsys):
+    """Runs a cell, and gives what was printed of it."""
+
+    def run(source, n=None, **options):
+        capsys.readouterr()
+        ranks.run_cell(source, n, **options)
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def failing():
+    """Runs a cell that is to fail, and gives its message."""
+
+    def run(source, n=None, **options):
+        with pytest.raises(ranks.RankError) as error:
+            ranks.run_cell(source, n, **options)
+        return str(error.value)
+
+    return run

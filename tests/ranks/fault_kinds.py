@@ -5,10 +5,9 @@ hold. No words: the cell must go through.
 """
 
 import random
-import textwrap
 from collections.abc import Callable
 
-from tests.ranks.slow_programs import IMPORTS
+from tests.ranks.programs import IMPORTS
 
 Fault = tuple[str, str, list[str]]
 RANKS, SECONDS = 3, 0.5
@@ -22,27 +21,24 @@ while go_on:
 MODEL = """
 net = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(4)))
 ddp = torch.nn.parallel.DistributedDataParallel(net)
-optim = torch.optim.SGD(ddp.parameters(), lr=0.1)
-def step():
-    ddp(torch.rand(8, 16)).sum().backward()
-    optim.step()
 def ring():
     ops = [dist.P2POp(dist.isend, x, (rank + 1) % world_size),
            dist.P2POp(dist.irecv, torch.ones(2), (rank - 1) % world_size)]
     for work in dist.batch_isend_irecv(ops):
         work.wait()
 """
-STEPS = {
-    "DDP's training": "step()",
-    "all_reduce": "dist.all_reduce(x)",
-    "large tensors": "dist.all_reduce(torch.ones(1_000_000))",
-    "objects": "dist.all_gather_object([None] * world_size, {'rank': rank})",
-    "a ring of messages": "ring()",
-    "asynchronous ones": "[w.wait() for w in [dist.all_reduce(x, async_op=True) for _ in 'abc']]",
-    "new groups": "dist.new_group([0, 1, 2])",
-    "matrices": "torch.rand(300, 300) @ torch.rand(300, 300)",
-    "sleep": "time.sleep(0.01)",
-}
+TRAINING = "ddp(torch.rand(8, 16)).sum().backward()"
+STEPS = [
+    TRAINING,
+    "dist.all_reduce(x)",
+    "dist.all_reduce(torch.ones(1_000_000))",
+    "dist.all_gather_object([None] * world_size, {'rank': rank})",
+    "ring()",
+    "[w.wait() for w in [dist.all_reduce(x, async_op=True) for _ in 'abc']]",
+    "dist.new_group([0, 1, 2])",
+    "torch.rand(300, 300) @ torch.rand(300, 300)",
+    "time.sleep(0.01)",
+]
 SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGSEGV": 11, "SIGABRT": 6, "SIGUSR1": 10, "SIGRTMIN": 34}
 
 
@@ -54,10 +50,11 @@ def program(step: str, before: str = "") -> str:
 def signalled(draw: random.Random) -> Fault:
     """A signal that ends a rank, at any moment of a loop."""
     who, (name, number) = draw.randrange(RANKS), draw.choice([*SIGNALS.items()])
-    when, step = draw.uniform(0, 0.8 * SECONDS), draw.choice([*STEPS.values()])
+    when, step = draw.uniform(0, 0.8 * SECONDS), draw.choice(STEPS)
     kill = f"threading.Timer({when}, os.kill, (os.getpid(), {number})).start()"
     before = f"if rank == {who}:\n    {kill}\n"
-    return program(step, before), "", [f"✗ rank {who}", f"killed by {name}"]
+    after = f"if rank == {who}:\n    time.sleep(60)\ndist.barrier()\n"  # a late timer has time
+    return program(step, before) + after, "", [f"✗ rank {who}", f"killed by {name}"]
 
 
 def stopped_and_continued(draw: random.Random) -> Fault:
@@ -67,31 +64,23 @@ def stopped_and_continued(draw: random.Random) -> Fault:
     start = f"me = os.getpid()\n    stopper = subprocess.Popen(['sh', '-c', f'{words}'])"
     before = f"if rank == {who}:\n    {start}\n"
     after = f"if rank == {who}:\n    stopper.wait()\n"
-    return program(draw.choice([*STEPS.values()]), before) + after, "", []
+    return program(draw.choice(STEPS), before) + after, "", []
 
 
 def raised(draw: random.Random) -> Fault:
     """An error in code that torch calls, or that calls torch."""
     who = draw.randrange(RANKS)
-    now = f"rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.3):.2f}"
-    fail = f"_fail() if {now} else None"
+    fail = f"_fail() if rank == {who} and time.monotonic() > begun + {draw.uniform(0, 0.3):.2f} "
+    fail += "else None"
     before = "begun = time.monotonic()\ndef _fail():\n    raise LookupError('lost')\n"
-    where = draw.choice(["step", "hook", "forward", "comm"])
-    if where == "step":
-        return program(f"step(); {fail}", before), "", [f"✗ rank {who}", "LookupError: lost"]
+    where = draw.choice(["step", "hook", "forward"])
     if where == "hook":
         before += f"net[0].weight.register_hook(lambda grad: {fail})\n"
     if where == "forward":
         before += f"net[1].register_forward_hook(lambda *_: {fail})\n"
-    if where == "comm":
-        before += (
-            "def comm(state, bucket):\n"
-            f"    {fail}\n"
-            "    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks as d\n"
-            "    return d.allreduce_hook(dist.group.WORLD, bucket)\n"
-            "ddp.register_comm_hook(None, comm)\n"
-        )
-    return program("step()", before), "", [f"✗ rank {who}", "lost"]
+    step = f"{TRAINING}; {fail}" if where == "step" else TRAINING
+    after = f"time.sleep(0.3)\n{step}\n"
+    return program(step, before) + after, "", [f"✗ rank {who}", "LookupError: lost"]
 
 
 def left(draw: random.Random) -> Fault:
@@ -105,47 +94,18 @@ def left(draw: random.Random) -> Fault:
             ("__import__('ctypes').string_at(0)", "killed by SIGSEGV"),
         ]
     )
-    leave = (
-        f"if rank == {who} and time.monotonic() > end - {draw.uniform(0, 0.9):.2f}:\n        {how}"
-    )
-    step = f"{draw.choice([*STEPS.values()])}\n    {leave}"
-    return program(step), "", [f"✗ rank {who}", says]
+    now = f"rank == {who} and time.monotonic() > end - {draw.uniform(0, 0.9):.2f}"
+    step = f"{draw.choice(STEPS)}\n    if {now}:\n        {how}"
+    after = f"if rank == {who}:\n    {how}\n"
+    return program(step) + after, "", [f"✗ rank {who}", says]
 
 
 def hung(draw: random.Random) -> Fault:
     """A rank that works for ever while the others wait, work, or sleep."""
     who = draw.randrange(RANKS)
     hang = draw.choice(["while True: pass", "time.sleep(100)", "threading.Event().wait()"])
-    code = f"if rank == {who}:\n    {hang}\n{draw.choice([*STEPS.values()])}\n"
-    before = IMPORTS + MODEL
-    return before + code, "--timeout 1", ["Stopped after its limit of 1 s"]
-
-
-def memory(draw: random.Random) -> Fault:
-    """A rank that asks for more memory than there is, or than it may have."""
-    who = draw.randrange(RANKS)
-    how = draw.choice(
-        [
-            "torch.empty(10**15)",
-            "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))\nbytes(2**36)",
-        ]
-    )
-    code = f"if rank == {who}:\n{textwrap.indent(how, '    ')}\ndist.barrier()"
-    return IMPORTS + code, "", [f"✗ rank {who}", "emory"]
-
-
-def flooded(draw: random.Random) -> Fault:
-    """More output than anybody reads, from Python, from a program, on both streams."""
-    count = draw.choice([1_000, 30_000, 300_000])
-    how = draw.choice(
-        [
-            f"print('x' * {count})",
-            f"[print(i) for i in range({count // 10})]",
-            f"sys.stderr.write('y' * {count})",
-            f"subprocess.run(['sh', '-c', 'yes | head -c {count}'])",
-        ]
-    )
-    return IMPORTS + f"{how}\ndist.barrier()\nprint('the end', rank)", "", []
+    code = f"if rank == {who}:\n    {hang}\n{draw.choice(STEPS)}\n"
+    return IMPORTS + MODEL + code, "--timeout 1", ["Stopped after its limit of 1 s"]
 
 
 KINDS: dict[str, Callable[[random.Random], Fault]] = {
@@ -154,6 +114,4 @@ KINDS: dict[str, Callable[[random.Random], Fault]] = {
     "raised in code that torch calls": raised,
     "a rank that leaves": left,
     "a rank that hangs": hung,
-    "no memory": memory,
-    "floods of output": flooded,
 }

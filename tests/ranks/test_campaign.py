@@ -1,33 +1,13 @@
-"""A part of the campaign: faults of all kinds, and correct programs that are slow."""
+"""The campaign: faults drawn at random, programs that are correct but slow, and deadlocks."""
 
-from tests.ranks import campaign
-from tests.ranks.fault_kinds import KINDS
-from tests.ranks.test_session import pytestmark  # noqa: F401
+import pytest
 
-# One of each way to be slow; `python -m tests.ranks.campaign --slow` runs all of them.
-SLOW = (
-    "a program in forward", "a send about to come from another thread",
-    "a key that nobody is meant to set", "a rank that is stopped while it waits",
-    "two sub-groups at once, one of them slow", "C code that keeps the interpreter's lock",
-)  # fmt: skip
+from tests.ranks import THOROUGH, campaign
 
 
-def test_sixty_faults_of_all_kinds_are_named_and_leave_nothing_behind():
-    _, bad, left, _ = campaign.campaign(campaign.drawn(60, 18, [*KINDS]))
-    assert not bad and not left, "\n".join(bad)
-
-
-def test_what_is_correct_but_slow_is_never_called_a_deadlock():
-    trials = [trial for trial in campaign.slow() if trial[0] in SLOW]
-    times, bad, left, _ = campaign.campaign(iter(trials))
-    assert len(times) == len(SLOW) and not bad and not left, "\n".join(bad)
-
-
-def test_fifty_of_each_are_there_and_no_two_are_the_same():
-    for programs in (campaign.SLOW, campaign.DEADLOCKS):
-        assert len({code for code, *_ in programs.values()}) == len(programs) >= 50
-    assert set(SLOW) <= set(campaign.SLOW)
-
-
-def test_every_kind_of_fault_is_drawn():
-    assert {name for name, _ in campaign.drawn(60, 18, [*KINDS])} == set(KINDS)
+@THOROUGH
+@pytest.mark.parametrize("trials", [campaign.drawn(60, 18), campaign.slow(), campaign.stuck()],
+                         ids=["faults", "slow programs", "deadlocks"])  # fmt: skip
+def test_all_are_told_for_what_they_are_and_leave_nothing_behind(trials):
+    _, bad = campaign.campaign(trials)
+    assert not bad, "\n".join(bad)

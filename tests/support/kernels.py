@@ -16,6 +16,12 @@ from course_utils.core import files
 
 CELL_SECONDS = 240  # the test machine may be busy; no test waits so long for a right answer
 MARK = "COURSE_TEST_KERNEL"
+# A busy machine may be late to stop a rank, or to report how it died, and no words come in between.
+PATIENT = """
+from course_utils.ranks.engine import crew, turn
+turn.STOP_SECONDS = turn.NOTICE_SECONDS = crew.NOTICE_SECONDS = 30
+turn.TELL_SECONDS = float("inf")
+"""
 
 
 @dataclass
@@ -35,7 +41,7 @@ class Kernel:
         paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
         own = {MARK: self.mark, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self.manager, self.client = start_new_kernel(env={**os.environ, **own})
-        self.run("%load_ext course_utils\nfrom course_utils import ranks")
+        self.run("%load_ext course_utils\nfrom course_utils import ranks" + PATIENT)
 
     @property
     def pid(self) -> int:
@@ -50,6 +56,8 @@ class Kernel:
                 text += content["text"]
             elif kind in ("execute_result", "display_data"):
                 text += content["data"]["text/plain"]
+            elif kind == "clear_output":  # the live area of a cell that took over a second goes
+                text = ""
             elif kind == "error":
                 error = f"{content['ename']}: {content['evalue']}"
             if interrupt_when and interrupt_when in text:
@@ -70,6 +78,14 @@ class Kernel:
     def cell(self, code: str, options: str = "", interrupt_when: str = "") -> Result:
         """Runs a `%%ranks` cell."""
         return self.run(f"%%ranks {options}\n{code}", interrupt_when)
+
+    def works(self, n: int = 4) -> bool:
+        """Whether `n` ranks add up, and nothing but the helper and its ranks is there."""
+        found = self.cell("x = torch.ones(2) * rank\ndist.all_reduce(x)\nx", str(n))
+        total = sum(range(n))
+        wanted = "".join(f"[rank {r}] tensor([{total}., {total}.])\n" for r in range(n))
+        self.seconds_until_gone(but=n + 2)
+        return (found.text, found.error, len(self.processes())) == (wanted, "", n + 2)
 
     def interrupt(self) -> None:
         """What Jupyter's stop button does."""

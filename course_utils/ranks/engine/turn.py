@@ -179,7 +179,7 @@ class Turn:
             return ""
         if deaths and now - min(deaths) > BEREFT_SECONDS:
             return "bereft"
-        if now - self.started > self.tell_at:
+        if self.unfinished and now - self.started > self.tell_at:
             doubts = self.watch.doubts(self.unfinished, self._failed)
             self.printer.say(report.running(self.tell_at, self._places(), doubts))
             self.tell_at *= 2

@@ -1,18 +1,14 @@
-"""The program of a rank: it finds its number, and calls first what it is told to."""
+"""The program of a rank: it finds its number, has what it needs, calls first what it is told to."""
 
-import sys
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
+import torch
 
 from course_utils import ranks
-from course_utils.ranks.engine import rank_program, wire
+from course_utils.ranks.engine import wire
+from course_utils.ranks.engine.forker import GPU_DEVICES
 from course_utils.ranks.engine.ids import NAMES, find_ids
-
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
-]
 
 
 @pytest.mark.parametrize(
@@ -31,22 +27,31 @@ def test_each_starter_tells_the_rank_in_its_own_words(told, ids, monkeypatch):
     assert list(find_ids().values()) == ids
 
 
-def test_what_ranks_are_to_call_first_is_called_and_its_failure_has_words(monkeypatch, capsys):
+def test_what_ranks_are_to_call_first_is_called_and_its_failure_has_words(
+    monkeypatch, said, failing
+):
+    ranks.start(1)
     monkeypatch.setenv(wire.PREPARE, "faulthandler:disable")
-    ranks.run_cell("import faulthandler\nprint(faulthandler.is_enabled())", 1)
-    assert capsys.readouterr().out == "[rank 0] False\n"
+    ranks.restart()
+    assert said("import faulthandler\nfaulthandler.is_enabled()") == "[rank 0] False\n"
     monkeypatch.setenv(wire.PREPARE, "no_such_module:call")
     ranks.restart()
     for _ in range(2):  # ranks that couldn't prepare don't go on unprepared
-        with pytest.raises(ranks.RankError, match="No module named 'no_such_module'") as failed:
-            ranks.run_cell("rank")
-        assert wire.PREPARE in str(failed.value)
+        error = failing("rank")
+        assert "No module named 'no_such_module'" in error and wire.PREPARE in error
+    monkeypatch.delenv(wire.PREPARE)
+    ranks.restart()
 
 
-@pytest.mark.parametrize(
-    "backend, kind, lost", [("nccl", "group", True), ("nccl", "python", False),
-                            ("gloo", "group", False)],
-)  # fmt: skip
-def test_a_rank_whose_gpu_may_be_in_any_state_does_not_go_on(backend, kind, lost):
-    rank = SimpleNamespace(group=SimpleNamespace(backend=backend))
-    assert rank_program.Rank._is_lost(rank, {"kind": kind}) is lost
+@pytest.mark.skipif(any(Path(d).exists() for d in GPU_DEVICES), reason="a GPU is here")
+def test_a_forked_rank_has_what_optimizers_import_already():
+    def added():
+        import sys
+
+        before = set(sys.modules)
+        torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        return len(set(sys.modules) - before)
+
+    ranks.start(1, device="cpu")
+    ranks.restart()
+    assert ranks.run(added)[0] < 10

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -12,21 +11,16 @@ from course_utils.core import files
 from course_utils.ranks.page import script
 from tests.support.torchrun import TORCHRUN, free_port
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="starts processes as Linux does"),
-    pytest.mark.usefixtures("ended"),
-]
 
-
-def test_a_saved_cell_gives_the_same_under_torchrun(capsys, tmp_path):
+def test_a_saved_cell_gives_the_same_under_torchrun(said, tmp_path):
     path = tmp_path / "train.py"
-    ranks.run_cell("model = torch.nn.Linear(2, 1)", 2)
+    ranks.start(2)
+    ranks.restart()
+    ranks.run_cell("model = torch.nn.Linear(2, 1)")
     ranks.run_cell("unrelated = 1")
-    ranks.run_cell("for p in model.parameters():\n    dist.broadcast(p.data, 0)", 2)
-    capsys.readouterr()
+    ranks.run_cell("for p in model.parameters():\n    dist.broadcast(p.data, 0)")
     last = "total = sum(p.sum() for p in model.parameters()).detach() + rank; total"
-    ranks.run_cell(last, save=str(path))
-    heard = [line.partition("] ")[2] for line in capsys.readouterr().out.splitlines()]
+    heard = [line.partition("] ")[2] for line in said(last, save=str(path)).splitlines()]
     command = [TORCHRUN, "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
     where = ["--rdzv-endpoint", f"127.0.0.1:{free_port()}", path]
     own = {**os.environ, "PYTHONPATH": str(files.ROOT)}

@@ -23,9 +23,3 @@ def test_a_sign_of_life_is_a_step_a_collective_or_work(change, moves):
     pulse.sample(0, SAMPLE, 1.0)
     pulse.sample(0, SAMPLE | change, 2.0)
     assert pulse.still(2.0) == (0.0 if moves else 2.0)
-
-
-def test_what_a_rank_prints_is_one_too():
-    pulse = Pulse(0.0)
-    pulse.beat(5.0)
-    assert pulse.still(7.0) == 2.0
