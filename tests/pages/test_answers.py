@@ -1,108 +1,115 @@
 """Every exercise: its solution passes, its stub isn't taken for an answer, wrong answers fail."""
 
+import ast
 import dataclasses
 import inspect
 import json
 import math
 import re
-import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from course_utils.core import files
 from course_utils.lesson.exercises import all_exercises, exercises_of, grade, rooms
 from course_utils.lesson.solution import worked
+from tests.support.patches import cells
 
 EXERCISES = all_exercises()
 CHAPTERS = files.ROOT / "tests" / "chapters"
-WRONG = {
-    name: answers
-    for room in rooms()
-    for name, answers in import_module(f"tests.chapters.{room}.wrong_answers").WRONG.items()
-}
-RIGHT = {
-    name: answers
-    for room in rooms()
-    if (CHAPTERS / room / "right_answers.py").exists()
-    for name, answers in import_module(f"tests.chapters.{room}.right_answers").RIGHT.items()
-}
-NAN = {
-    "a float": math.nan,
-    "of numpy": np.float32("nan"),
-    "of torch": torch.tensor(math.nan, requires_grad=True),
-    "a tensor": torch.full((4,), math.nan),
-    "an array": np.full(4, math.nan),
-    "a pair": (math.nan, math.nan),
-}
-NOTHING = {"None": None, "the empty list": [], "a text": "nan", "True": True}
 
 
-def cells(path):
-    found = json.loads(path.read_text())["cells"]
-    return ["".join(c["source"]) for c in found if c["cell_type"] == "code"]
+def answers(module, name):
+    """The answers in this module of each chapter, each with its exercise."""
+    for room in rooms():
+        if (CHAPTERS / room / f"{module}.py").exists():
+            found = getattr(import_module(f"tests.chapters.{room}.{module}"), name)
+            for exercise, some in found.items():
+                for one in some:
+                    yield pytest.param(exercise, one, id=f"{exercise}-{called(one)}")
+
+
+def called(answer):
+    return getattr(answer, "__name__", type(answer).__name__)
+
+
+WRONG, RIGHT = list(answers("wrong_answers", "WRONG")), list(answers("right_answers", "RIGHT"))
+each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+
+
+@pytest.fixture(scope="module")
+def times(request):
+    """How often each answer is graded: a check draws other inputs each time."""
+    return 1 if request.config.getoption("quick") else 3
 
 
 def answer_in(path, exercise):
     """The function that the notebook's cell hands to `check`."""
     (cell,) = [c for c in cells(path) if f'check("{exercise.name}"' in c]
-    imports = cells(path)[0].partition("start(")[0]
     names: dict = {}
-    exec(imports + cell, names)
+    exec(cells(path)[0].partition("start(")[0] + cell, names)
     return names[cell.rsplit(",", 1)[1].strip(" )\n")]
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_the_solution_passes_again_and_again(exercise):
-    answer, begun = answer_in(files.ROOT / exercise.solution, exercise), time.perf_counter()
-    for times in range(20):
-        if times >= 3 and time.perf_counter() - begun > 2:
-            break
+@each_exercise
+def test_the_solution_passes_again_and_again(exercise, times):
+    answer = answer_in(files.ROOT / exercise.solution, exercise)
+    for _ in range(1 if times == 1 else 10):
         verdict = grade(exercise.name, answer)
         assert verdict.passed, verdict.message
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+@each_exercise
+def test_the_solution_that_is_shown_passes_where_it_is_pasted(exercise, capsys):
+    names = defined_in(files.NOTEBOOKS / (files.ROOT / exercise.solution).name)
+    exec(worked(exercise.name, exercise.solution).code, names)
+    assert f"✓ {exercise.name}: right" in capsys.readouterr().out
+
+
+def defined_in(page):
+    """What a reader's kernel has by then: the page's imports, and the functions of its cells."""
+    names: dict = {}
+    exec(cells(page)[0].partition("start(")[0], names)
+    for cell in cells(page):
+        with suppress(SyntaxError, NameError):  # a magic, or a name that no function has
+            for node in ast.parse(cell).body:
+                exec(ast.unparse(node), names) if isinstance(node, ast.FunctionDef) else None
+    return names
+
+
+@each_exercise
 def test_the_chapters_stub_is_not_tried_yet(exercise):
     chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
     verdict = grade(exercise.name, answer_in(chapter, exercise))
     assert verdict.passed is None and exercise.todo in verdict.message
 
 
-@pytest.mark.parametrize(
-    "name, wrong",
-    [(name, wrong) for name, answers in WRONG.items() for wrong in answers],
-    ids=lambda value: getattr(value, "__name__", value),
-)
-def test_a_wrong_answer_is_rejected_every_time(name, wrong):
-    for _ in range(3):
+@pytest.mark.parametrize("name, wrong", WRONG)
+def test_a_wrong_answer_is_rejected_every_time(name, wrong, times):
+    for _ in range(times):
         assert grade(name, wrong).passed is False
 
 
-@pytest.mark.parametrize(
-    "name, right",
-    [(name, right) for name, answers in RIGHT.items() for right in answers],
-    ids=lambda value: getattr(value, "__name__", value),
-)
-def test_a_right_answer_of_another_kind_is_accepted_every_time(name, right):
-    for _ in range(3):
+@pytest.mark.parametrize("name, right", RIGHT)
+def test_a_right_answer_of_another_kind_is_accepted_every_time(name, right, times):
+    for _ in range(times):
         verdict = grade(name, right)
         assert verdict.passed, verdict.message
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-@pytest.mark.parametrize("given", [*NAN, *NOTHING])
-def test_an_answer_that_gives_nan_or_nothing_never_passes(exercise, given):
-    verdict = grade(exercise.name, lambda *_: (NAN | NOTHING)[given])
-    assert verdict.passed is False
-    if given == "a float" and verdict.message.startswith("you return"):
-        assert "nan" in verdict.message
+@each_exercise
+def test_an_answer_that_gives_nan_or_nothing_never_passes(exercise):
+    for given in (math.nan, None, [], True):
+        verdict = grade(exercise.name, lambda *_: given)  # noqa: B023
+        assert verdict.passed is False
+        if given is math.nan and verdict.message.startswith("you return"):
+            assert "nan" in verdict.message
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+@each_exercise
 def test_the_solution_with_nan_for_its_numbers_never_passes(exercise):
     solution = answer_in(files.ROOT / exercise.solution, exercise)
     spoiled = []
@@ -151,23 +158,22 @@ def test_a_chapters_exercises_are_those_of_its_page_in_order(room):
     assert [e.name for e in found] == re.findall(r'check\("([\w.]+)"', "\n".join(cells(page)))
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+@each_exercise
 def test_every_exercise_has_hints_and_three_wrong_answers(exercise):
-    assert exercise.hints and len(WRONG[exercise.name]) >= 3
+    assert exercise.hints and sum(one.values[0] == exercise.name for one in WRONG) >= 3
 
 
-def test_a_wrong_schedule_is_drawn():
-    from tests.chapters.async_execution.wrong_answers import one_buffer
-
-    assert grade("async.double_buffer", one_buffer).picture().png
-
-
-def test_a_wrong_collective_and_a_wrong_rounding_are_drawn():
-    from tests.chapters.collectives.wrong_answers import stops_one_step_early
-    from tests.chapters.floating_point_formats.wrong_answers import half_goes_up
-
-    assert grade("collectives.ring", stops_one_step_early).picture().png
-    assert grade("formats.quantiser", half_goes_up).picture().png
+@pytest.mark.parametrize(
+    "exercise, answer",
+    [
+        ("async.double_buffer", "one_buffer"),
+        ("collectives.ring", "stops_one_step_early"),
+        ("formats.quantiser", "half_goes_up"),
+    ],
+)
+def test_a_wrong_schedule_collective_or_rounding_is_drawn(exercise, answer):
+    (wrong,) = [one.values[1] for one in WRONG if one.id == f"{exercise}-{answer}"]
+    assert grade(exercise, wrong).picture().png
 
 
 def test_the_slow_loop_on_the_page_is_the_one_that_the_check_runs():
@@ -196,13 +202,3 @@ def test_what_exercises_of_chapter_04_begin_with_is_what_their_checks_run():
     for function in (broken, step, slow_loop):
         names = ", ".join(inspect.signature(function).parameters)
         assert f"def {function.__name__}({names}):\n{body(function)}" in page
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_the_solution_that_is_shown_runs_where_it_is_pasted(exercise):
-    chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
-    names: dict = {}
-    exec(cells(chapter)[0].partition("start(")[0], names)
-    shown = worked(exercise.name, exercise.solution).code
-    exec(shown, names)
-    assert f'check("{exercise.name}"' in shown

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.core import files
-from course_utils.lesson.exercises import Exercise, all_exercises
-from tests.pages.test_answers import cells
+from course_utils.lesson.exercises import all_exercises
 from tests.support.grader import Grader
 from tests.support.mutants import Mutant, mutants
+from tests.support.patches import solution_of
 
-EXERCISES = all_exercises()
+pytestmark = pytest.mark.thorough()
+EXERCISES = [exercise.name for exercise in all_exercises()]
 LISTED = tomllib.loads((Path(__file__).parent / "surviving_mutants.toml").read_text("utf-8"))
 
 
@@ -26,40 +26,27 @@ def grader():
         yield one
 
 
-def imports_of(exercise: Exercise) -> str:
-    return cells(files.ROOT / exercise.solution)[0].partition("start(")[0]
-
-
-def solution_of(exercise: Exercise) -> str:
-    (cell,) = [c for c in cells(files.ROOT / exercise.solution) if f'"{exercise.name}"' in c]
-    return cell.partition("\ncheck(")[0]
-
-
 @cache
-def mutants_of(exercise: Exercise) -> list[Mutant]:
-    return mutants(solution_of(exercise))
+def mutants_of(exercise: str) -> list[Mutant]:
+    return mutants(solution_of(exercise)[1])
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_a_solution_unchanged_is_accepted_where_its_mutants_are_graded(exercise, grader):
-    assert grader.accepts(exercise.name, imports_of(exercise), solution_of(exercise), limit=30)
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+@pytest.mark.parametrize("exercise", EXERCISES)
 def test_a_solution_with_a_line_changed_is_rejected_or_listed_with_a_reason(exercise, grader):
-    listed = LISTED.get(exercise.name, {})
+    imports, solution = solution_of(exercise)
+    assert grader.accepts(exercise, imports, solution, limit=30)
     survivors = [
         str(mutant)
         for mutant in mutants_of(exercise)
-        if str(mutant) not in listed
-        and grader.accepts(exercise.name, imports_of(exercise), mutant.code)
+        if str(mutant) not in LISTED.get(exercise, {})
+        and grader.accepts(exercise, imports, mutant.code)
     ]
     assert not survivors
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+@pytest.mark.parametrize("exercise", EXERCISES)
 def test_what_is_listed_as_a_survivor_is_still_a_mutant(exercise):
-    listed = LISTED.get(exercise.name, {})
+    listed = LISTED.get(exercise, {})
     assert set(listed) <= {str(mutant) for mutant in mutants_of(exercise)}
     assert all(reason.strip() for reason in listed.values())
 

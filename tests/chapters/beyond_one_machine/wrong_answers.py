@@ -1,78 +1,13 @@
 """Wrong answers to chapter 14's exercises, each as a student might write it."""
 
-from tests.chapters.beyond_one_machine import whos, wrong_plans
+from tests.support.patches import changed
 
 
-def as_if_never_stopped(stops, length, interval, save_seconds, restart_seconds):
-    return interval * (length // (interval + save_seconds))
-
-
-def computes_from_stop_to_stop(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        kept += max(0, stop - begin - restart_seconds)
-        begin = stop
-    return kept
-
-
-def forgets_the_restart(stops, length, interval, save_seconds, restart_seconds):
-    return _kept(stops, length, interval, save_seconds, 0)
-
-
-def saves_take_no_time(stops, length, interval, save_seconds, restart_seconds):
-    return _kept(stops, length, interval, 0, restart_seconds)
-
-
-def restarts_at_the_start(stops, length, interval, save_seconds, restart_seconds):
-    return _kept(stops, length, interval, save_seconds, restart_seconds, restart_seconds)
-
-
-def a_cut_save_counts(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        working = min(stop, length) - begin
-        kept += interval * max(0, (working + save_seconds - 1) // (interval + save_seconds))
-        begin = stop + restart_seconds
-    return kept
-
-
-def a_save_cut_as_it_ends_is_lost(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        working = min(stop, length) - begin
-        kept += interval * max(0, (working - 1) // (interval + save_seconds))
-        begin = stop + restart_seconds
-    return kept
-
-
-def a_stop_in_a_restart_undoes_saves(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        working = min(stop, length) - begin
-        kept += interval * (working // (interval + save_seconds))
-        begin = stop + restart_seconds
-    return kept
-
-
-def a_restart_is_finished_before_the_next(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        working = min(stop, length) - begin
-        kept += interval * max(0, working // (interval + save_seconds))
-        begin = max(begin, stop) + restart_seconds
-    return kept
-
-
-def runs_on_after_the_length(stops, length, interval, save_seconds, restart_seconds):
-    kept = begin = 0
-    for stop in [*stops, length]:
-        kept += interval * max(0, (stop - begin) // (interval + save_seconds))
-        begin = stop + restart_seconds
-    return kept
-
-
-def forgets_what_is_after_the_last_stop(stops, length, interval, save_seconds, restart_seconds):
-    return _kept([s for s in stops if s < length][:-1], 0, interval, save_seconds, restart_seconds)
+def any_name_of_all(environment):
+    launchers = ("", "OMPI_COMM_WORLD_", "SLURM_")
+    names = [("RANK", "PROCID"), ("LOCAL_RANK", "LOCALID"), ("WORLD_SIZE", "SIZE", "NTASKS")]
+    found = [[environment.get(a + b) for a in launchers for b in some] for some in names]
+    return tuple(int(next(filter(None, one), len(one) > 6)) for one in found)
 
 
 def begins_with_the_interval_it_had(stops, length, interval, save_seconds, restart_seconds):
@@ -80,35 +15,75 @@ def begins_with_the_interval_it_had(stops, length, interval, save_seconds, resta
     return interval * max(0, (length - gone) // (interval + save_seconds))
 
 
-def changes_the_callers_list(stops, length, interval, save_seconds, restart_seconds):
-    stops.append(length)
-    return _kept(stops[:-1], length, interval, save_seconds, restart_seconds)
-
-
-def _kept(stops, length, interval, save_seconds, restart_seconds, begin=0):
-    kept = 0
-    for stop in [*stops, length]:
-        kept += interval * max(0, (min(stop, length) - begin) // (interval + save_seconds))
-        begin = stop + restart_seconds
-    return kept
-
-
+TORCHRUN, MPIRUN, SRUN = "(torchrun[0], torchrun)", "(mpirun[0], mpirun)", "(srun[2], srun)"
+MARKED = f"({TORCHRUN}, {MPIRUN}, {SRUN})"
+MISSING = 'raise ValueError(f"{mark} is set, but {name} is missing")'
+FOUND = "return rank, local_rank, count"
+EXPOSED = "max(messages / k, messages - 2 / 3 * compute * (k - 1) / k)"
 WRONG = {
-    **whos.WRONG,
-    "beyond_one_machine.kept_seconds": [
-        as_if_never_stopped,
-        computes_from_stop_to_stop,
-        forgets_the_restart,
-        saves_take_no_time,
-        restarts_at_the_start,
-        a_cut_save_counts,
-        a_save_cut_as_it_ends_is_lost,
-        a_stop_in_a_restart_undoes_saves,
-        a_restart_is_finished_before_the_next,
-        runs_on_after_the_length,
-        forgets_what_is_after_the_last_stop,
-        begins_with_the_interval_it_had,
-        changes_the_callers_list,
+    "beyond_one_machine.who": [
+        any_name_of_all,
+        *changed(
+            "beyond_one_machine.who",
+            reads_its_own_environment={
+                "    torchrun =": "    import os\n\n    environment = os.environ\n    torchrun ="
+            },
+            knows_torchrun_only={MARKED: f"({TORCHRUN},)"},
+            knows_no_mpirun={MARKED: f"({TORCHRUN}, {SRUN})"},
+            srun_wins={MARKED: f"({SRUN}, {MPIRUN}, {TORCHRUN})"},
+            srun_before_mpirun={MARKED: f"({TORCHRUN}, {SRUN}, {MPIRUN})"},
+            mpirun_wins={MARKED: f"({MPIRUN}, {TORCHRUN}, {SRUN})"},
+            a_batch_script_is_a_rank={SRUN: "(srun[0], srun)", "STEP_NUM_TASKS": "NTASKS"},
+            a_batch_script_lacks_a_name={SRUN: "(srun[0], srun)"},
+            counts_the_jobs_tasks={SRUN: '(srun[2], (*srun[:2], "SLURM_NTASKS"))'},
+            the_rank_is_the_gpu={FOUND: "return rank, rank, count"},
+            gpu_before_rank={FOUND: "return local_rank, rank, count"},
+            alone_is_nobody={"return 0, 0, 1": "return None"},
+            floats={"int(environment[name])": "float(environment[name])"},
+            as_one_digit={FOUND: "return rank % 10, local_rank % 10, count % 10"},
+            a_half_is_none={"if mark in environment": "if set(names) <= set(environment)"},
+            a_half_has_zeros={MISSING: 'environment = environment | {name: "0"}'},
+            a_half_is_a_key_error={"raise ValueError": "raise KeyError"},
+            a_half_is_no_number={MISSING: 'int("")'},
+            a_half_lacks_something={"but {name} is": "but one of {names} is"},
+            forgets_the_local_rank={
+                "if name not in environment": 'if name not in environment and "LOCAL" not in name',
+                "int(environment[name])": "int(environment.get(name, 0))",
+            },
+            takes_what_it_reads={"environment[name]": "environment.pop(name)"},
+        ),
     ],
-    **wrong_plans.WRONG,
+    "beyond_one_machine.kept_seconds": [
+        begins_with_the_interval_it_had,
+        *changed(
+            "beyond_one_machine.kept_seconds",
+            as_if_never_stopped={"[*stops, length]": "[length]"},
+            computes_from_stop_to_stop={
+                "interval * max(0, working // (interval + save_seconds))": "max(0, working)"
+            },
+            restarts_at_the_start={"begin = 0, 0": "begin = 0, restart_seconds"},
+            a_cut_save_counts={"working //": "(working + save_seconds - 1) //"},
+            a_save_cut_as_it_ends_is_lost={"working //": "(working - 1) //"},
+            a_stop_in_a_restart_undoes_saves={"max(0, working //": "(working //"},
+            a_restart_is_finished_before_the_next={"begin = stop": "begin = max(begin, stop)"},
+            runs_on_after_the_length={"min(stop, length)": "stop"},
+            forgets_what_is_after_the_last_stop={"[*stops, length]": "stops"},
+            changes_the_callers_list={"[*stops, length]": "stops.append(length) or stops"},
+        ),
+    ],
+    "scaling.plan": changed(
+        "scaling.plan",
+        fills_the_memory={"offer.largest_batch // n": "10**9"},
+        forgets_the_memory={
+            "(offer.memory_bytes - offer.state_bytes) // offer.sample_bytes": "10**9"
+        },
+        hides_nothing={EXPOSED: "messages"},
+        hides_everything_behind_the_backward_pass={EXPOSED: "max(0, messages - 2 / 3 * compute)"},
+        hides_behind_all_computing={"2 / 3 * compute": "compute"},
+        says_it_scales={"compute / (compute + exposed)": "1.0"},
+        global_batch_for_local={"return local": "return n * local"},
+        leaves_a_byte_free={"offer.state_bytes)": "offer.state_bytes - 1)"},
+        below_the_largest_batch={"offer.largest_batch //": "(offer.largest_batch - 1) //"},
+        percent={"compute / (compute + exposed)": "100 * compute / (compute + exposed)"},
+    ),
 }

@@ -43,7 +43,7 @@ def from_the_results(ops, results):
             return {name}
         return set().union(*map(read, made[name]))
 
-    return np.float64(eager) / (len(set().union(*map(read, results))) + len(results))
+    return eager / (len(set().union(*map(read, results))) + len(results))
 
 
 def dead_ones_taken_out(ops, results):
@@ -55,7 +55,7 @@ def dead_ones_taken_out(ops, results):
         alive = [op for op in alive if op[0] in used]
     read = used - {name for name, _ in alive}
     eager = sum(1 + len(dict.fromkeys(inputs)) for _, inputs in ops)
-    return torch.tensor(eager / (len(read) + len(results)), dtype=torch.float64)
+    return eager / (len(read) + len(results))
 
 
 def by_recursion(ops):
@@ -78,7 +78,7 @@ def loop_by_loop(ops):
         for op in list(left):
             name, kind, inputs = op
             if all(one not in names or one in done for one in inputs):
-                found[name] = np.int64(current)
+                found[name] = current
                 left.remove(op)
                 (ended if kind == "reduction" else done).add(name)
         done |= ended

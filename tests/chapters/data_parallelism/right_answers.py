@@ -4,24 +4,17 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from tests.chapters.data_parallelism.wrong_answers import _in_buckets, _send, _train
-
-
-def _means(gradients, count, net):
-    total = torch.tensor(count)
-    net.all_reduce(total)
-    for gradient in gradients:
-        mean = gradient.double() * count
-        net.all_reduce(mean)
-        yield mean / total
+from tests.chapters.data_parallelism.wrong_answers import BROADCAST, COPIED
+from tests.support.patches import changed
 
 
 def other_tensors_in_the_list(gradients, count, net):
-    gradients[:] = _means(gradients, count, net)
-
-
-def arrays_in_the_list(gradients, count, net):
-    gradients[:] = [mean.numpy() for mean in _means(gradients, count, net)]
+    total = torch.tensor(count)
+    net.all_reduce(total)
+    sums = [gradient.double() * count for gradient in gradients]
+    for one in sums:
+        net.all_reduce(one)
+    gradients[:] = [one / total for one in sums]
 
 
 def weighs_first(gradients, count, net):
@@ -38,28 +31,6 @@ def count_and_gradients_in_one_message(gradients, count, net):
     parts = (x[1:] / x[0]).split([gradient.numel() for gradient in gradients])
     for gradient, part in zip(gradients, parts, strict=True):
         gradient.copy_(part.view_as(gradient))
-
-
-def divides_before_it_sends(gradients, limit, net):
-    for gradient in gradients:
-        gradient /= net.n
-    last = _in_buckets(list(reversed(gradients)), limit, net)
-    _send(last, net)
-    for gradient in gradients:
-        gradient *= net.n
-
-
-def other_gradients_in_the_list(gradients, limit, net):
-    means = [gradient.clone() for gradient in gradients]
-    _send(_in_buckets(means[::-1], limit, net), net)
-    gradients[:] = means
-
-
-def new_data(gradients, limit, net):
-    means = [gradient.clone() for gradient in gradients]
-    _send(_in_buckets(means[::-1], limit, net), net)
-    for gradient, mean in zip(gradients, means, strict=True):
-        gradient.data = mean
 
 
 def an_optimizer(model, batches, net, enough):
@@ -99,29 +70,34 @@ def gradients_and_loss_in_one_message(model, batches, net, enough):
             break
 
 
-def begins_with_the_last_ranks_weights(model, batches, net, enough):
-    for p in model.parameters():
-        net.broadcast(p, net.n - 1)
-    _train(model, batches, net, enough, broadcast=False)
-
-
-def begins_with_the_mean_of_the_weights(model, batches, net, enough):
-    for p in model.parameters():
-        net.all_reduce(p)
-        p.data /= net.n
-    _train(model, batches, net, enough, broadcast=False)
-
-
 RIGHT = {
     "data_parallelism.average": [
-        other_tensors_in_the_list, arrays_in_the_list, weighs_first,
+        other_tensors_in_the_list,
+        weighs_first,
         count_and_gradients_in_one_message,
     ],
-    "data_parallelism.buckets": [
-        divides_before_it_sends, other_gradients_in_the_list, new_data,
-    ],
+    "data_parallelism.buckets": changed(
+        "data_parallelism.buckets",
+        divides_before_it_sends={
+            "net.all_reduce(x)": "x /= net.n\n        net.all_reduce(x)",
+            "x / net.n": "x",
+        },
+        other_gradients_in_the_list={
+            "buckets, size =": "given, gradients = gradients, [g.clone() for g in gradients]\n"
+            "    buckets, size =",
+            COPIED: f"{COPIED}\n    given[:] = gradients",
+        },
+        new_data={COPIED: "gradient.data = part.view_as(gradient)"},
+    ),
     "data_parallelism.train": [
-        an_optimizer, gradients_and_loss_in_one_message, begins_with_the_last_ranks_weights,
-        begins_with_the_mean_of_the_weights,
+        an_optimizer,
+        gradients_and_loss_in_one_message,
+        *changed(
+            "data_parallelism.train",
+            begins_with_the_last_ranks_weights={BROADCAST: "net.broadcast(p, net.n - 1)"},
+            begins_with_the_mean_of_the_weights={
+                BROADCAST: "net.all_reduce(p)\n        p.data /= net.n"
+            },
+        ),
     ],
-}  # fmt: skip
+}

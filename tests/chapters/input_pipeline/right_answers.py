@@ -167,11 +167,6 @@ def by_torchs_seed(worker_id):
     get_worker_info().dataset.rng = np.random.default_rng(torch.initial_seed())
 
 
-def by_seed_and_number(worker_id):
-    info = get_worker_info()
-    info.dataset.rng = np.random.default_rng([info.seed - worker_id, worker_id])
-
-
 def by_a_spawned_sequence(worker_id):
     info = get_worker_info()
     sequence = np.random.SeedSequence(info.seed - worker_id).spawn(info.num_workers)[worker_id]
@@ -181,11 +176,6 @@ def by_a_spawned_sequence(worker_id):
 def by_its_state(worker_id):
     info = get_worker_info()
     info.dataset.rng.bit_generator.state = np.random.PCG64(info.seed).state
-
-
-def by_what_torch_draws(worker_id):
-    seed = int(torch.randint(2**62, ()))
-    get_worker_info().dataset.rng = np.random.RandomState(seed % 2**32)
 
 
 def a_generator_of_pythons(worker_id):
@@ -221,10 +211,8 @@ RIGHT = {
     "input.workers": [by_where_the_lines_cross, by_an_array],
     "input.seeds": [
         by_torchs_seed,
-        by_seed_and_number,
         by_a_spawned_sequence,
         by_its_state,
-        by_what_torch_draws,
         a_generator_of_pythons,
         Init(),
     ],

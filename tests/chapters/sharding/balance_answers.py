@@ -1,8 +1,10 @@
 """Answers to the exercise on cutting a model into stages: wrong ones, and unusual right ones."""
 
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
+
+from tests.support.patches import changed
 
 
 def equal_numbers_of_layers(costs, ranks):
@@ -29,11 +31,7 @@ def nearest_to_equal_shares(costs, ranks):
 
 
 def leaves_a_rank_empty(costs, ranks):
-    low, high = max(costs), sum(costs)
-    while low < high:
-        limit = (low + high) // 2
-        low, high = (low, limit) if len(filled(costs, limit)) <= ranks else (limit + 1, high)
-    counts = filled(costs, low)
+    counts = filled(costs, least_limit(costs, ranks))
     return counts + [0] * (ranks - len(counts))
 
 
@@ -48,6 +46,10 @@ def filled(costs, limit):
     return counts
 
 
+def least_limit(costs, ranks):
+    return next(x for x in range(max(costs), sum(costs) + 1) if len(filled(costs, x)) <= ranks)
+
+
 def without_order(costs, ranks):
     sums, counts = [0] * ranks, [0] * ranks
     for cost in sorted(costs, reverse=True):
@@ -57,25 +59,10 @@ def without_order(costs, ranks):
     return counts
 
 
-def the_sums(costs, ranks):
-    ends = [0, *accumulate(by_every_cut(costs, ranks))]
-    return [sum(costs[a:b]) for a, b in pairwise(ends)]
-
-
-def the_cuts(costs, ranks):
-    return list(accumulate(by_every_cut(costs, ranks)))[:-1]
-
-
 def the_head_apart(costs, ranks):
     if ranks == 1 or len(costs) == 1:
         return [len(costs)]
     return [*equal_numbers_of_layers(costs[:-1], ranks - 1), 1]
-
-
-def eats_the_list(costs, ranks):
-    counts = by_a_limit(costs, ranks)
-    costs.clear()
-    return counts
 
 
 def by_every_cut(costs, ranks):
@@ -87,40 +74,29 @@ def by_every_cut(costs, ranks):
 
 
 def by_a_limit(costs, ranks):
-    limit = next(x for x in range(max(costs), sum(costs) + 1) if len(filled(costs, x)) <= ranks)
-    counts = filled(costs, limit)
+    counts = filled(costs, least_limit(costs, ranks))
     while len(counts) < ranks:
         place = next(i for i, count in enumerate(counts) if count > 1)
         counts[place : place + 1] = [1, counts[place] - 1]
     return counts
 
 
-def by_a_table(costs, ranks):
-    sums = np.concatenate([[0], np.cumsum(costs)])
-    n = len(costs)
-    least, ends = np.full((ranks + 1, n + 1), np.inf), np.zeros((ranks + 1, n + 1), int)
-    least[0, 0] = 0
-    for parts in range(1, ranks + 1):
-        for end in range(parts, n + 1):
-            worst = np.maximum(least[parts - 1, :end], sums[end] - sums[:end])
-            ends[parts, end] = worst.argmin()
-            least[parts, end] = worst.min()
-    counts, end = [], n
-    for parts in range(ranks, 0, -1):
-        counts.insert(0, end - ends[parts, end])
-        end = ends[parts, end]
-    return np.array(counts)
-
-
+SUMS, BEST = "sums = [0, *accumulate(costs)]", "best(len(costs), ranks)[1]"
 WRONG = [
     equal_numbers_of_layers,
     until_the_mean_is_reached,
     nearest_to_equal_shares,
     leaves_a_rank_empty,
     without_order,
-    the_sums,
-    the_cuts,
     the_head_apart,
-    eats_the_list,
+    *changed(
+        "shard.balance",
+        the_sums={", [end]": ", [sums[end]]", "end - cut]": "sums[end] - sums[cut]]"},
+        the_cuts={BEST: f"list(accumulate({BEST}))[:-1]"},
+        eats_the_list={
+            SUMS: f"{SUMS}\n    n = len(costs)\n    costs.clear()",
+            "best(len(costs)": "best(n",
+        },
+    ),
 ]
-RIGHT = [by_a_limit, by_a_table]
+RIGHT = [by_a_limit]

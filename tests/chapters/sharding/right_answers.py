@@ -2,12 +2,12 @@
 
 import math
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
 from tests.chapters.sharding import balance_answers
-from tests.chapters.sharding.wrong_answers import block_of
+from tests.chapters.sharding.wrong_answers import Y
+from tests.support.patches import changed
 
 
 def a_table(parameters, ranks, stage):
@@ -20,18 +20,6 @@ def a_padded_model(parameters, ranks, stage):
     padded = parameters + -parameters % ranks
     sharded = (0, 12, 14, 16)[stage]
     return (16 - sharded) * parameters + sharded * padded // ranks
-
-
-def a_number_of_numpy(parameters, ranks, stage):
-    return np.int64(a_table(parameters, ranks, stage))
-
-
-def a_tensor_of_one_number(parameters, ranks, stage):
-    return torch.tensor(a_table(parameters, ranks, stage))
-
-
-def a_float(parameters, ranks, stage):
-    return float(a_table(parameters, ranks, stage))
 
 
 def _own(x, net):
@@ -77,27 +65,6 @@ def one_collective_by_parts(weights, gradient, state, net):
         weights[part] = net.all_gather(own)[: len(weights[part])]
 
 
-def an_array(weights, gradient, state, net):
-    state["m"] = state.get("m", np.float32(0)) * np.float32(0.9) + _mean(gradient, net).numpy()
-    own = _own(weights, net) - 0.1 * torch.from_numpy(state["m"])
-    weights.copy_(net.all_gather(own)[: len(weights)])
-
-
-def a_share_of_the_bias_on_each_rank(x, shard, net):
-    up, up_bias, down, down_bias = shard
-    _, backward = block_of(forward="none")(x, shard, net)
-    hidden = F.relu(F.linear(x, up.T, up_bias))
-    return net.all_reduce(hidden @ down + down_bias / net.n), backward
-
-
-def the_bias_on_rank_0(x, shard, net):
-    up, up_bias, down, down_bias = shard
-    _, backward = block_of(forward="none")(x, shard, net)
-    y = torch.addmm(down_bias * (net.rank == 0), (x @ up + up_bias).clamp(min=0), down)
-    net.all_reduce(y)
-    return y, backward
-
-
 def by_autograd(x, shard, net):
     inputs = [w.clone().requires_grad_() for w in (x, *shard[:3])]
     term = (inputs[0] @ inputs[1] + inputs[2]).relu() @ inputs[3]
@@ -110,24 +77,28 @@ def by_autograd(x, shard, net):
     return [y, backward]
 
 
-def in_two_halves(x, shard, net):
-    """An all_reduce is a reduce_scatter and an all_gather, where the rows divide."""
-    up, up_bias, down, down_bias = shard
-    _, backward = block_of(forward="none")(x, shard, net)
-    term = ((x @ up + up_bias).relu() @ down).T.contiguous()
-    return net.all_gather(net.reduce_scatter(term)).T + down_bias, backward
-
-
 RIGHT = {
-    "shard.bytes": [
-        a_table, a_padded_model, a_number_of_numpy, a_tensor_of_one_number, a_float,
-    ],
+    "shard.bytes": [a_table, a_padded_model],
     "shard.zero1": [
-        an_optimizer_of_the_shard, counts_its_steps, gathers_the_momentum,
-        one_collective_by_parts, an_array,
+        an_optimizer_of_the_shard,
+        counts_its_steps,
+        gathers_the_momentum,
+        one_collective_by_parts,
     ],
     "shard.wrong_collective": [
-        a_share_of_the_bias_on_each_rank, the_bias_on_rank_0, by_autograd, in_two_halves,
+        by_autograd,
+        *changed(
+            "shard.wrong_collective",
+            a_share_of_the_bias_on_each_rank={
+                f"{Y} + down_bias": "net.all_reduce(hidden @ down + down_bias / net.n)"
+            },
+            the_bias_on_rank_0={
+                f"{Y} + down_bias": "net.all_reduce(hidden @ down + down_bias * (net.rank == 0))"
+            },
+            in_two_halves={
+                Y: "net.all_gather(net.reduce_scatter((hidden @ down).T.contiguous())).T"
+            },
+        ),
     ],
     "shard.balance": balance_answers.RIGHT,
-}  # fmt: skip
+}

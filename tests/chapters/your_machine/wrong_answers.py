@@ -1,163 +1,47 @@
 """Wrong answers to chapter 1's exercises, each as a student might write it."""
 
-import math
-
-
-def reads_only(rows, width, size, bytes_per_s):
-    return size * (rows * width + 2 * width) / bytes_per_s
-
-
-def forgets_weight_and_bias(rows, width, size, bytes_per_s):
-    return size * 2 * rows * width / bytes_per_s
-
-
-def weight_and_bias_of_each_row(rows, width, size, bytes_per_s):
-    return size * 4 * rows * width / bytes_per_s
-
-
-def reads_twice(rows, width, size, bytes_per_s):
-    return size * (3 * rows * width + 2 * width) / bytes_per_s
-
-
-def in_gib(rows, width, size, bytes_per_s):
-    return size * (2 * rows * width + 2 * width) / (bytes_per_s / 1e9 * 2**30)
-
-
-def weight_alone(n_in, n_out, size, flop_per_s, bytes_per_s):
-    return math.ceil(size * flop_per_s / bytes_per_s / 2)
-
-
-def forgets_the_result(n_in, n_out, size, flop_per_s, bytes_per_s):
-    gain = 2 * n_in * n_out / flop_per_s - size * n_in / bytes_per_s
-    return math.ceil(size * n_in * n_out / bytes_per_s / gain) if gain > 0 else None
-
-
-def rounds_down(n_in, n_out, size, flop_per_s, bytes_per_s):
-    gain = 2 * n_in * n_out / flop_per_s - size * (n_in + n_out) / bytes_per_s
-    return int(size * n_in * n_out / bytes_per_s / gain) if gain > 0 else None
-
-
-def always_turns(n_in, n_out, size, flop_per_s, bytes_per_s):
-    gain = 2 * n_in * n_out / flop_per_s - size * (n_in + n_out) / bytes_per_s
-    return math.ceil(size * n_in * n_out / bytes_per_s / gain)
-
-
-def multiply_adds(n_in, n_out, size, flop_per_s, bytes_per_s):
-    gain = n_in * n_out / flop_per_s - size * (n_in + n_out) / bytes_per_s
-    return math.ceil(size * n_in * n_out / bytes_per_s / gain) if gain > 0 else None
-
-
-def looks_for_ever(n_in, n_out, size, flop_per_s, bytes_per_s):
-    batch = 1
-    while (
-        2 * batch * n_in * n_out / flop_per_s
-        < size * (batch * (n_in + n_out) + n_in * n_out) / bytes_per_s
-        and batch < 10**6
-    ):
-        batch += 1
-    return batch
-
-
-def stops_looking(n_in, n_out, size, flop_per_s, bytes_per_s):
-    for batch in range(1, 10_001):
-        done, moved = 2 * batch * n_in * n_out, size * (batch * (n_in + n_out) + n_in * n_out)
-        if done / flop_per_s >= moved / bytes_per_s:
-            return batch
-    return None
-
-
-def never_turns(n_in, n_out, size, flop_per_s, bytes_per_s):
-    return math.nan
-
-
-def more_than(times, processors, ghz, flop_per_cycle, tflop_per_s):
-    dense = {t: processors * ghz * each / 1e3 for t, each in flop_per_cycle.items()}
-    return {t for t, rate in tflop_per_s.items() if rate > times * dense[t]}
-
-
-def whatever_is_more(processors, ghz, flop_per_cycle, tflop_per_s):
-    return more_than(1, processors, ghz, flop_per_cycle, tflop_per_s)
-
-
-def all_tensor_rates(processors, ghz, flop_per_cycle, tflop_per_s):
-    return set(tflop_per_s) - {"FP32"}
-
-
-def the_largest(processors, ghz, flop_per_cycle, tflop_per_s):
-    return {max(tflop_per_s, key=tflop_per_s.get)}
+from tests.support.patches import changed
 
 
 def twice_its_neighbour(processors, ghz, flop_per_cycle, tflop_per_s):
-    rates = list(tflop_per_s.values())
-    return {
-        t for t, a, b in zip(list(tflop_per_s)[1:], rates, rates[1:], strict=False) if b > 1.5 * a
-    }
+    types, rates = list(tflop_per_s), list(tflop_per_s.values())
+    return {t for t, a, b in zip(types[1:], rates, rates[1:], strict=False) if b > 1.5 * a}
 
 
-def gflops(processors, ghz, flop_per_cycle, tflop_per_s):
-    return {
-        t for t, rate in tflop_per_s.items() if rate > 1.5 * processors * ghz * flop_per_cycle[t]
-    }
-
-
-def nearly_twice(processors, ghz, flop_per_cycle, tflop_per_s):
-    return more_than(1.99, processors, ghz, flop_per_cycle, tflop_per_s)
-
-
-def barely_more(processors, ghz, flop_per_cycle, tflop_per_s):
-    return more_than(1.005, processors, ghz, flop_per_cycle, tflop_per_s)
-
-
-def products_compute(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    return "compute"
-
-
-def roofline_alone(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    intensity = 2 * m * k * n / (size * (m * k + k * n + m * n))
-    return "compute" if intensity > flop_per_s / bytes_per_s else "memory"
-
-
-def one_flop_each(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    math_, memory = m * k * n / flop_per_s, size * (m * k + k * n + m * n) / bytes_per_s
-    return _longest(math_, memory, latency)
-
-
-def inputs_alone(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    return _longest(2 * m * k * n / flop_per_s, size * (m * k + k * n) / bytes_per_s, latency)
-
-
-def numbers_as_bytes(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    return _longest(2 * m * k * n / flop_per_s, (m * k + k * n + m * n) / bytes_per_s, latency)
-
-
-def smallest_edge(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    memory = 2 * m * k * n / (2 * min(m, k, n) / size) / bytes_per_s
-    return _longest(2 * m * k * n / flop_per_s, memory, latency)
-
-
-def smallest_edge_of_a_cube(m, k, n, size, flop_per_s, bytes_per_s, latency):
-    memory = 2 * m * k * n / (2 * min(m, k, n) / (3 * size)) / bytes_per_s
-    return _longest(2 * m * k * n / flop_per_s, memory, latency)
-
-
-def _longest(math_, memory, latency):
-    return max((math_, "compute"), (memory, "memory"), (latency, "overhead"))[1]
-
-
+RATES = "dtype for dtype, printed in tflop_per_s.items() if printed > 1.5 * dense(dtype)"
+BYTES = "(m * k + k * n + m * n)"
 WRONG = {
-    "machine.layer_norm": [
-        reads_only, forgets_weight_and_bias, weight_and_bias_of_each_row, reads_twice, in_gib,
-    ],
-    "machine.turning_batch": [
-        weight_alone, forgets_the_result, rounds_down, always_turns, multiply_adds, looks_for_ever,
-        stops_looking, never_turns,
-    ],
+    "machine.layer_norm": changed(
+        "machine.layer_norm",
+        reads_only={"2 * rows * width": "rows * width"},
+        forgets_weight_and_bias={" + 2 * width": ""},
+        weight_and_bias_of_each_row={" + 2 * width": " + 2 * rows * width"},
+        in_gib={"/ bytes_per_s": "/ (bytes_per_s / 1e9 * 2**30)"},
+    ),
+    "machine.turning_batch": changed(
+        "machine.turning_batch",
+        weight_alone={"weight / (line_math - line_memory)": "weight / line_math"},
+        rounds_down={"math.ceil": "int"},
+        always_turns={"return None": "pass"},
+        looks_for_ever={"return None": "return 10**6"},
+        stops_looking={"<= line_memory:": "<= line_memory + weight / 10_000:"},
+    ),
     "machine.counts_zeros": [
-        whatever_is_more, all_tensor_rates, the_largest, twice_its_neighbour, gflops,
-        nearly_twice, barely_more,
+        twice_its_neighbour,
+        *changed(
+            "machine.counts_zeros",
+            all_tensor_rates={RATES: 'dtype for dtype in tflop_per_s if dtype != "FP32"'},
+            the_largest={RATES: "max(tflop_per_s, key=tflop_per_s.get)"},
+            nearly_twice={"1.5": "1.99"},
+            barely_more={"1.5": "1.005"},
+        ),
     ],
-    "machine.waits_for": [
-        products_compute, roofline_alone, one_flop_each, inputs_alone, numbers_as_bytes,
-        smallest_edge, smallest_edge_of_a_cube,
-    ],
-}  # fmt: skip
+    "machine.waits_for": changed(
+        "machine.waits_for",
+        products_compute={"return max(times, key=times.get)": 'return "compute"'},
+        roofline_alone={'        "overhead": latency,\n': ""},
+        inputs_alone={" + m * n": ""},
+        smallest_edge={BYTES: "m * k * n / min(m, k, n)"},
+        smallest_edge_of_a_cube={BYTES: "3 * m * k * n / min(m, k, n)"},
+    ),
+}
