@@ -1,19 +1,24 @@
-"""The running example: its size, its causality, and its attention."""
+"""The running example: its size, its causality, and its attention; BERT's and ResNet's sizes."""
 
+import pytest
 import torch
 
-from course_utils.core.files import ROOT
+from course_utils.workloads.bert import Bert, BertConfig
 from course_utils.workloads.gpt import GPT, GPTConfig
+from course_utils.workloads.resnet import ResNet18
 
 
-def test_the_model_is_under_a_hundred_lines():
-    assert len((ROOT / "course_utils/workloads/gpt.py").read_text().splitlines()) < 100
-
-
-def test_small_has_the_parameters_of_gpt2():
+@pytest.mark.parametrize(
+    "make, count",
+    [
+        (lambda: GPT(GPTConfig.small()), 124_439_808),
+        (lambda: Bert(BertConfig.large()), 335_143_938),
+        (ResNet18, 11_689_512),
+    ],
+)
+def test_a_model_has_the_published_number_of_parameters(make, count):
     with torch.device("meta"):
-        model = GPT(GPTConfig.small())
-    assert sum(p.numel() for p in model.parameters()) == 124_439_808
+        assert sum(p.numel() for p in make().parameters()) == count
 
 
 def test_a_position_sees_only_itself_and_those_before():

@@ -2,29 +2,22 @@
 
 import pytest
 
-from course_utils.chapters.async_execution.streams import (
-    Host,
-    VirtualStream,
-    queue_spans,
-    race,
-)
+from course_utils.chapters.async_execution.streams import Host, VirtualStream, queue_spans, race
 
 pytestmark = pytest.mark.without_torch
 
 
-def queue_seconds(*times, **about):
-    """When the frontend hears that all is done, in the times' own unit."""
-    return max(span.end for span in queue_spans(*times, **about))
-
-
-def test_the_queue_keeps_the_formulas_that_the_chapter_teaches():
-    assert queue_seconds(1, 40, 50, n=100) == 1 + 100 * 40 + 50  # device-bound
-    assert queue_seconds(40, 1, 50, n=100) == 100 * 40 + 1 + 50  # launch-bound
-    assert queue_seconds(1, 40, 50, n=1) == 91
-
-
-def test_a_queue_one_deep_launches_only_when_the_last_piece_is_done():
-    assert queue_seconds(10, 40, 0, n=20, depth=1) == 20 * 50
+@pytest.mark.parametrize(
+    "times, about, total",
+    [
+        ((1, 40, 50), {"n": 100}, 1 + 100 * 40 + 50),  # device-bound
+        ((40, 1, 50), {"n": 100}, 100 * 40 + 1 + 50),  # launch-bound
+        ((1, 40, 50), {"n": 1}, 91),
+        ((10, 40, 0), {"n": 20, "depth": 1}, 20 * 50),  # each is launched when the last is done
+    ],
+)
+def test_the_queue_keeps_the_formulas_that_the_chapter_teaches(times, about, total):
+    assert max(span.end for span in queue_spans(*times, **about)) == total
 
 
 def test_a_full_queue_makes_the_frontend_wait_and_never_holds_more_than_its_depth():
@@ -37,40 +30,27 @@ def test_a_full_queue_makes_the_frontend_wait_and_never_holds_more_than_its_dept
     assert any(s.label == "wait" for s in spans)
 
 
-def streams(copy_seconds=1.0, compute_seconds=2.0):
+def streams():
     host = Host()
-    copier = VirtualStream("copy", host, copy_seconds, writes=True)
-    return host, copier, VirtualStream("compute", host, compute_seconds, writes=False)
+    copier = VirtualStream("copy", host, 1.0, writes=True)
+    return host, copier, VirtualStream("compute", host, 2.0, writes=False)
 
 
-def test_work_on_one_stream_runs_in_order_and_streams_run_at_once():
+def test_streams_run_at_once_and_reading_before_the_copy_is_a_race():
     host, copier, computer = streams()
     copier.launch(0, 0)
     copier.launch(1, 1)
     computer.launch(0, 0)
     assert [(a.start, a.end) for a in host.accesses] == [(0, 1), (1, 2), (0, 2)]
+    assert "before it is there" in race(host.accesses)
 
 
-def test_an_event_orders_two_streams_and_leaves_the_host_alone():
+def test_an_event_orders_two_streams_without_the_host_and_overwriting_is_a_race():
     host, copier, computer = streams()
     copier.launch(0, 0)
     computer.wait_event(copier.record_event())
     computer.launch(0, 0)
     assert host.accesses[1].start == 1 and host.waits == 0
     assert race(host.accesses) is None
-
-
-def test_reading_before_the_copy_is_a_race():
-    host, copier, computer = streams()
-    copier.launch(0, 0)
-    computer.launch(0, 0)
-    assert "before it is there" in race(host.accesses)
-
-
-def test_overwriting_what_is_being_read_is_a_race():
-    host, copier, computer = streams()
-    copier.launch(0, 0)
-    computer.wait_event(copier.record_event())
-    computer.launch(0, 0)
     copier.launch(1, 0)
     assert "overwritten" in race(host.accesses)

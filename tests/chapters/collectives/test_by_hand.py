@@ -1,17 +1,11 @@
-"""The naive way, and clocks that all ranks share."""
-
-from types import SimpleNamespace
+"""The naive way, and what is measured on several ranks."""
 
 import pytest
 import torch
 
 from course_utils import ranks
-from course_utils.chapters.collectives.by_hand import (
-    backend_of,
-    gpu_seconds,
-    gpu_spans,
-    naive_all_reduce,
-)
+from course_utils.chapters.collectives.by_hand import naive_all_reduce
+from course_utils.chapters.collectives.rank_blocks import draw_holdings
 from course_utils.chapters.collectives.simulated_ranks import simulate
 
 
@@ -24,76 +18,28 @@ def test_the_naive_way_adds_up_and_rank_0_does_all(n):
     assert nets[0].steps == 2 * (n - 1) and nets[0].sent_bytes == (n - 1) * 48
 
 
-def test_every_rank_hears_the_time_that_the_slowest_takes_for_a_call(four_ranks):
+def test_every_rank_hears_the_time_that_the_slowest_takes_for_a_call():
     def uneven():
-        import time
+        from types import SimpleNamespace
 
-        from course_utils.chapters.collectives.by_hand import slowest_seconds
+        from course_utils.chapters.collectives import by_hand
 
-        return slowest_seconds(lambda: time.sleep(0.01 * rank), 1, calls=3)  # noqa: F821
+        now = [0.0]  # a clock that each call moves on, by a quarter of a second for each rank
+        by_hand.time = SimpleNamespace(perf_counter=lambda: now[0])
+        return by_hand.slowest_seconds(
+            lambda: now.append(now.pop() + rank / 4),  # noqa: F821
+            times=1,
+            calls=3,
+        )
 
-    found = ranks.run(uneven)
-    assert len(set(found)) == 1 and 0.03 <= found[0] < 0.09
-
-
-def test_what_a_profiler_saw_on_a_gpu_is_messages_and_sums():
-    def event(name, device, start):
-        values = {"name": name, "device_type": device, "start_ns": start, "duration_ns": 5}
-        return SimpleNamespace(**{key: lambda value=value: value for key, value in values.items()})
-
-    events = [
-        event("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "DeviceType.CUDA", 10**9),
-        event("vectorized_elementwise_kernel", "DeviceType.CUDA", 2 * 10**9),
-        event("aten::add_", "DeviceType.CPU", 2 * 10**9),
-    ]
-    results = SimpleNamespace(events=lambda: events)
-    seen = SimpleNamespace(profiler=SimpleNamespace(kineto_results=results))
-    spans = gpu_spans(seen, "GPU 1")
-    assert [(s.row, s.label, s.start) for s in spans] == [
-        ("GPU 1", "NCCL", 1.0), ("GPU 1", "add", 2.0)
-    ]  # fmt: skip
-    assert gpu_spans(SimpleNamespace(profiler=None), "GPU 0") == []
+    ranks.start(4, device="cpu", limit_seconds=120)
+    try:
+        assert ranks.run(uneven) == [0.75] * 4
+    finally:
+        ranks.stop()
 
 
-def test_the_backend_is_that_of_the_device(monkeypatch):
-    monkeypatch.setattr(torch.distributed, "get_backend_config", lambda: "cpu:gloo,cuda:nccl")
-    assert backend_of("cuda:1") == "nccl" and backend_of("cpu") == "gloo"
-
-
-class Event:
-    """A CUDA event's stand-in: the time is what the calls between two took, a second each."""
-
-    clock = 0.0
-
-    def __init__(self, enable_timing):
-        assert enable_timing
-
-    def record(self):
-        self.at = Event.clock
-
-    def synchronize(self):
-        pass
-
-    def elapsed_time(self, end):
-        return 1e3 * (end.at - self.at)
-
-
-def test_a_gpus_loop_is_timed_after_its_warm_up_and_a_sum_of_all_gpus(monkeypatch):
-    done = []
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("synchronize"))
-    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: done.append("sleep"))
-    real = torch.zeros, torch.tensor
-    monkeypatch.setattr(torch, "zeros", lambda *size, device: real[0](*size))
-    monkeypatch.setattr(torch, "tensor", lambda value, device: real[1](value))
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda x, *op: done.append("sum"))
-
-    def work():
-        done.append("work")
-        Event.clock += 1.0
-
-    assert gpu_seconds(work, 3, warm_up=2) == 1.0
-    assert done == ["work"] * 2 + ["synchronize", "sleep", "sum"] + ["work"] * 3 + ["sum"]
-    done.clear()
-    gpu_seconds(work, 1, queued=False)
-    assert "sleep" not in done
+def test_holdings_are_drawn_from_tensors_lists_and_nothing():
+    before = [torch.tensor([65]), None, [torch.tensor([1]), torch.tensor([2])]]
+    picture = draw_holdings("A title", {"move": (before, [5, 6, 7])}, letters=True)
+    assert repr(picture).startswith("[figure] A title\n") and picture.png.startswith(b"\x89PNG")

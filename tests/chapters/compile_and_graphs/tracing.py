@@ -1,36 +1,10 @@
-"""The tracer of the page, for tests: operators on values that aren't there yet."""
+"""The page's own tracer, and programs for it."""
 
-from typing import ClassVar
+from tests.support.page_cells import cells_of
 
-
-class Value:
-    tape: ClassVar[list] = []
-
-    def __init__(self, op, *of):
-        self.op, self.of = op, of
-        Value.tape.append(self)
-
-    def sum(self):
-        return Value("sum", self)
-
-
-def _operator(sign, turned):
-    def apply(self, other):
-        other = other if isinstance(other, Value) else Value(str(other))
-        return Value(sign, other, self) if turned else Value(sign, self, other)
-
-    return apply
-
-
-for sign, name in {"+": "add", "-": "sub", "*": "mul", "/": "truediv"}.items():
-    setattr(Value, f"__{name}__", _operator(sign, turned=False))
-    setattr(Value, f"__r{name}__", _operator(sign, turned=True))
-
-
-def trace(program, names):
-    Value.tape = []
-    result = program(*[Value(name) for name in names])
-    return Value.tape, result
+PAGE: dict = {}
+exec(cells_of("04")["tracer"], PAGE)
+Value, trace = PAGE["Value"], PAGE["trace"]
 
 
 def dead_square(x, y):

@@ -1,42 +1,53 @@
 """Links between ranks: one that is a clock, and played ones that add up."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from course_utils.chapters.collectives.simulated_ranks import simulate
+from course_utils.chapters.data_parallelism import links
 from course_utils.chapters.data_parallelism.links import ClockLink, PlayedLink, farthest
 
 
-def test_a_clocks_messages_go_one_after_the_other_each_for_its_latency_and_its_bytes():
-    link, parts = ClockLink(0.01, 1e-3), [torch.ones(5), torch.ones(3)]
+@pytest.fixture
+def sleep(monkeypatch):
+    """Moves a clock that stands still otherwise; the link looks at it."""
+    now = [0.0]
+
+    def by(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(links, "time", SimpleNamespace(perf_counter=lambda: now[0], sleep=by))
+    return by
+
+
+def test_a_clocks_messages_go_one_after_the_other_each_for_its_latency_and_its_bytes(sleep):
+    link, parts = ClockLink(0.25, 2**-5), [torch.ones(8), torch.ones(4)]
 
     def step():
         for work in [link.all_reduce(x) for x in parts]:
             work.wait()
 
-    took = link.clock(step)
-    first, second = (span for span in link.spans if span.label == "all_reduce")
-    assert (link.messages, link.n_bytes, len(link.given)) == (2, 32, 2)
-    assert first.seconds == pytest.approx(0.03) and second.seconds == pytest.approx(0.022)
-    assert second.start == pytest.approx(first.end) and took >= second.end
+    assert link.clock(step) == 1.25 + 0.75
+    sent = [(span.start, span.end) for span in link.spans if span.label == "all_reduce"]
+    assert sent == [(0, 1.25), (1.25, 2)]
+    assert (link.messages, link.n_bytes, link.given) == (2, 48, [0, 0])
     assert all(x.eq(1).all() for x in parts)  # time, and no sum
 
 
-def test_a_message_that_is_handed_over_later_begins_then_and_who_comes_late_does_not_wait():
-    link, x = ClockLink(1e-3, 0), torch.ones(1)
+def test_a_message_that_is_handed_over_later_begins_then_and_who_comes_late_does_not_wait(sleep):
+    link, x = ClockLink(0.25), torch.ones(1)
 
     def step():
         first = link.all_reduce(x)
-        time.sleep(0.02)
+        sleep(2)
         first.wait()
         link.all_reduce(x).wait()
 
-    link.clock(step)
-    first, second = (span for span in link.spans if span.label == "all_reduce")
-    assert second.start == pytest.approx(link.given[1]) and second.start > first.end + 0.01
-    assert link.given[1] >= 0.02
+    assert link.clock(step) == 2.25
+    sent = [(span.start, span.end) for span in link.spans if span.label == "all_reduce"]
+    assert sent == [(0, 0.25), (2, 2.25)] and link.given == [0, 2]
 
 
 def test_the_farthest_rank_counts_and_one_without_that_tensor_does_not():

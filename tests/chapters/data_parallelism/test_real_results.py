@@ -7,24 +7,19 @@ import pytest
 from course_utils.chapters.data_parallelism.real_results import (
     buckets_over_one,
     first_over_others,
-    rates,
     shown,
     small_batch,
-    tables,
     worst,
 )
 
 
-def test_live_rows_are_shown_with_units():
+def test_what_was_not_timed_holds_no_claim_and_what_was_has_units():
+    assert math.isnan(worst([], "seconds")) and math.isnan(first_over_others([]))
+    assert math.isnan(buckets_over_one([])) and small_batch([]) is None
     rows = [{"way": "DDP", "gpus": 2, "seconds": 0.0123, "first_bytes": 2_000_000_000}]
     assert shown(rows) == [
         {"way": "DDP", "gpus": 2, "seconds": "≈ 12.3 ms", "first_bytes": "≈ 2.00 GB"}
     ]
-
-
-def test_what_was_not_timed_holds_no_claim():
-    assert math.isnan(worst([], "seconds")) and math.isnan(first_over_others([]))
-    assert math.isnan(buckets_over_one([])) and small_batch([]) is None
 
 
 def test_ratios_are_of_the_rows_they_name():
@@ -40,7 +35,3 @@ def test_ratios_are_of_the_rows_they_name():
     assert first_over_others(both) == 1.5 and buckets_over_one(overlap) == 0.5
     assert small_batch(rows) == pytest.approx(0.25)
     assert worst([{"x": 1}, {"x": 3}], "x") == 3
-    assert len(tables([], both, overlap)) == 2
-    live, kept, theirs = rates(rows)
-    assert live == {"1 × 256": 1000, "1 × 32": 500} and kept is None
-    assert theirs.values["2 × 256"] == 8000

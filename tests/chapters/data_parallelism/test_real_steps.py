@@ -1,15 +1,12 @@
-"""Steps of real size, in either half format."""
+"""Steps of real size, in either half format, and what they train on."""
+
+import struct
 
 import pytest
 import torch
 
-from course_utils.chapters.data_parallelism.real_steps import (
-    HALVES,
-    gpt_step,
-    half_format,
-    resnet_step,
-)
-from course_utils.chapters.data_parallelism.trials import resnet18_for_28
+from course_utils.chapters.data_parallelism.real_steps import gpt_step, resnet_step
+from course_utils.chapters.data_parallelism.trials import fashion, resnet18_for_28
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 
@@ -23,14 +20,15 @@ def test_a_step_of_real_size_trains_in_either_half_format(dtype):
     assert after.isfinite().all() and not torch.equal(before, after)
 
 
-@pytest.mark.parametrize("capability, name", [((7, 5), "FP16"), ((8, 0), "BF16"), ((9, 0), "BF16")])
-def test_a_gpu_older_than_ampere_trains_in_fp16(capability, name, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert HALVES[half_format()] == name
-
-
-def test_a_step_of_a_resnet_changes_its_weights():
+def test_images_are_fashion_mnists_where_its_files_are_and_else_of_the_same_shape(tmp_path):
+    pixels, kinds = fashion(30, tmp_path / "none", tmp_path / "none")
+    assert pixels.shape == (30, 1, 28, 28) and pixels.min() >= 0 and pixels.max() <= 1
+    assert kinds.dtype == torch.int64 and set(kinds.tolist()) <= set(range(10))
+    images, labels = tmp_path / "images", tmp_path / "labels"
+    images.write_bytes(struct.pack(">4I", 2051, 2, 28, 28) + bytes([0, 255] * 784))
+    labels.write_bytes(struct.pack(">2I", 2049, 2) + bytes([7, 3]))
+    pixels, kinds = fashion(2, images, labels)
+    assert kinds.tolist() == [7, 3] and pixels.mean() == 0.5
     model = resnet18_for_28()
-    before = model[0].weight.detach().clone()
     resnet_step(model, 2, "cpu")()
-    assert not torch.equal(before, model[0].weight)
+    assert model(pixels).shape == (2, 10) and model(pixels).isfinite().all()

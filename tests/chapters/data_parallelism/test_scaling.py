@@ -1,6 +1,5 @@
 """What a step costs on n devices: formula and timeline, latency found again."""
 
-import itertools
 import random
 
 import pytest
@@ -13,13 +12,9 @@ from course_utils.chapters.data_parallelism.scaling import (
     efficiency,
     exposed_seconds,
     fit_latency,
-    growth,
-    last_ratio_again,
     messages_seconds,
     step_spans,
-    trained,
 )
-from course_utils.core.evidence import published
 
 
 def drawn(n=8):
@@ -35,20 +30,10 @@ def test_the_formula_is_what_the_timeline_shows(buckets):
         assert efficiency(cluster, flops, n_bytes, buckets) == pytest.approx(compute / end)
 
 
-def test_without_overlap_a_step_is_the_sum():
+def test_without_overlap_a_step_is_the_sum_and_one_device_waits_for_nobody():
     cluster, buckets = drawn(), 5
     end = max(span.end for span in step_spans(cluster, 1e12, 1e8, buckets, overlap=False))
     assert end == pytest.approx(1 + messages_seconds(cluster, 1e8, buckets))
-
-
-def test_buckets_travel_one_after_another_and_none_before_its_gradients():
-    spans = step_spans(drawn(), 1e12, 1e8, 6)
-    sent = [span for span in spans if span.row == "network"]
-    assert all(a.end <= b.start for a, b in itertools.pairwise(sent))
-    assert all(b.start >= 1 / 3 + 2 / 3 * (i + 1) / 6 for i, b in enumerate(sent))
-
-
-def test_one_device_waits_for_nobody():
     assert efficiency(drawn(1), 1e12, 1e9, 4) == 1.0
     assert {span.row for span in step_spans(drawn(1), 1e12, 1e9)} == {"compute"}
 
@@ -71,20 +56,3 @@ def test_a_latency_is_found_again_in_throughputs_that_it_made():
     assert alpha == pytest.approx(4e-6)
     for model in models:
         assert by_latency(model, alpha, 256, 512) == pytest.approx(model.throughput[512])
-
-
-def test_the_last_ratio_goes_on():
-    model = Trained(1, 1, 1, {2: 100.0, 4: 90.0})
-    assert last_ratio_again(model, 2, 4) == 81.0
-
-
-def test_published_rows_become_models():
-    models = trained(published("llm_foundry_h100").rows)
-    assert list(models["7B"].throughput) == [8, 128, 256, 512]
-    assert models["1B"].tokens == 12 * 2048 and models["70B"].messages == 240
-
-
-def test_a_rings_steps_grow_twice_as_much_and_a_trees_as_much():
-    assert growth(made(0.5, 48), 128, 256, 512) == pytest.approx(2)
-    tree = Trained(1000, 1, 1, {n: 1000 / (1 + 0.1 * k) for k, n in ((7, 128), (8, 256), (9, 512))})
-    assert growth(tree, 128, 256, 512) == pytest.approx(1)

@@ -8,20 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.chapters.floating_point_formats import formats
-from course_utils.chapters.floating_point_formats.formats import (
-    BF16,
-    E2M1,
-    E2M3,
-    E3M2,
-    E4M3,
-    E5M2,
-    E8M0,
-    FP16,
-    TF32,
-    make,
-)
-from tests.chapters.floating_point_formats.oracles import named, oracle_values
+from course_utils.chapters.floating_point_formats.formats import E5M2, E8M0, FP16, make
+from tests.chapters.floating_point_formats.oracles import oracle_values
 
 
 def test_the_scale_format_has_no_zero_no_sign_and_no_invalid_codes():
@@ -43,24 +31,6 @@ def test_the_scale_format_rounds_as_torch_and_ml_dtypes_do_ties_too():
     np.testing.assert_array_equal(E8M0.encode(x), in_torch.numpy())
 
 
-@pytest.mark.parametrize(
-    "fmt, largest, min_normal, min_subnormal",
-    [
-        (FP16, 65504, 2**-14, 2**-24),
-        (BF16, 3.3895313892515355e38, 2**-126, 2**-133),
-        (TF32, 3.4011621342146535e38, 2**-126, 2**-136),
-        (E4M3, 448, 2**-6, 2**-9),
-        (E5M2, 57344, 2**-14, 2**-16),
-        (E2M3, 7.5, 1, 0.125),
-        (E3M2, 28, 0.25, 0.0625),
-        (E2M1, 6, 1, 0.5),
-    ],
-    **named,
-)
-def test_ranges_are_those_of_the_specifications(fmt, largest, min_normal, min_subnormal):
-    assert (fmt.max, fmt.min_normal, fmt.min_subnormal) == (largest, min_normal, min_subnormal)
-
-
 def test_a_format_of_ones_own_is_ieee_like():
     np.testing.assert_array_equal(make(16, 11).decode(np.arange(2**16)), oracle_values(FP16))
     np.testing.assert_array_equal(make(8, 3).decode(np.arange(256)), oracle_values(E5M2))
@@ -69,25 +39,15 @@ def test_a_format_of_ones_own_is_ieee_like():
     assert make(6, 3, bias=5).max == make(6, 3, bias=3).max / 4
 
 
-def test_torch_misstates_one_eps_which_is_why_the_course_computes_its_own():
-    stated = torch.finfo(torch.float8_e5m2fnuz).eps
-    one = torch.tensor(1.0).to(torch.float8_e5m2fnuz).view(torch.uint8)
-    above = (one + 1).view(torch.float8_e5m2fnuz).float().item()
-    if stated == above - 1:
-        pytest.skip("this torch states it right")
-    assert formats.E5M2.ulp(1.0) == above - 1 == 0.25
-
-
 @pytest.mark.parametrize(
-    "call, error, says",
+    "k, precision, more, says",
     [
-        (lambda: make(2, 2), ValueError, "k is a whole number of bits from 3 to 32"),
-        (lambda: make(8, 8), ValueError, "precision is from 2 to 7 bits for k = 8"),
-        (lambda: make(14, 2), ValueError, "precision is from 4 to 13 bits for k = 14"),
-        (lambda: make(32, 2), ValueError, "precision is from 22 to 24 bits for k = 32"),
-        (lambda: make(8, 4, bias=1000), ValueError, "bias is within 60 of 7"),
+        (2, 2, {}, "k is a whole number of bits from 3 to 32"),
+        (8, 8, {}, "precision is from 2 to 7 bits for k = 8"),
+        (14, 2, {}, "precision is from 4 to 13 bits for k = 14"),
+        (8, 4, {"bias": 1000}, "bias is within 60 of 7"),
     ],
 )
-def test_a_format_that_cant_be_is_refused_with_what_can(call, error, says):
-    with pytest.raises(error, match=re.escape(says)):
-        call()
+def test_a_format_that_cant_be_is_refused_with_what_can(k, precision, more, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        make(k, precision, **more)

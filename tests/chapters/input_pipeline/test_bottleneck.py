@@ -8,8 +8,6 @@ from course_utils.chapters.input_pipeline.bottleneck import DEPTHS, WORKERS, Set
 
 pytestmark = pytest.mark.without_torch
 
-UNEVEN = [0.02] * 12 + [0.08] + [0.02] * 12 + [0.08] + [0.02] * 12
-
 
 def advised(text):
     return int(re.search(r"<b>(\d+)</b>", text)[1])
@@ -26,35 +24,30 @@ def test_the_workers_that_keep_up_are_the_fewest_that_leave_the_device_no_later_
     assert setting.keep_up == enough == min(k for k in waits if waits[k] < 1e-9)
 
 
-@pytest.mark.parametrize("workers, cause", [(0, "take turns"), (1, "loader"), (3, "loader")])
-def test_too_few_workers_are_named_with_how_many_would_do(workers, cause):
-    setting = Setting([0.02] * 30, 0.006, 0.0)
-    found, advice = setting.diagnosis(workers, 2)
-    assert cause in found and advised(advice) == 4
-    assert "bottleneck itself" in setting.diagnosis(4, 2)[0]
-
-
-def test_where_no_number_of_workers_on_offer_would_do_it_says_to_make_loading_cheaper():
-    _, advice = Setting([0.2] * 30, 0.001, 0.0).diagnosis(8, 2)
-    assert advised(advice) == 200 and "cheaper" in advice
-
-
-def test_more_workers_than_needed_are_told_and_so_is_what_starting_them_takes():
-    quick, slow = (Setting([0.02] * 30, 0.01, start) for start in (0.0, 0.05))
-    assert advised(quick.diagnosis(6, 2)[1]) == 2
-    cause, advice = slow.diagnosis(6, 2)
-    assert "start" in cause and "300 ms" in advice and advised(advice) == 2
+@pytest.mark.parametrize(
+    "setting, workers, depth, cause, advice, number",
+    [
+        (Setting([0.02] * 30, 0.006, 0.0), 0, 2, "take turns", "4</b> workers keep up", 4),
+        (Setting([0.02] * 30, 0.006, 0.0), 3, 2, "loader", "4</b> workers keep up", 4),
+        (Setting([0.02] * 30, 0.006, 0.0), 4, 2, "bottleneck itself", "quicker step", None),
+        (Setting([0.02] * 30, 0.010, 0.0), 6, 2, "bottleneck itself", "2</b> would do", 2),
+        (Setting([0.02] * 30, 0.010, 0.05), 6, 2, "start", "300 ms", 2),
+        (Setting([0.2] * 30, 0.001, 0.0), 8, 2, "loader", "cheaper", 200),
+        (Setting([0.01] * 20 + [2.0] + [0.01] * 9, 0.08, 0.0), 8, 8, "slow", "Neither", None),
+    ],
+)
+def test_what_holds_an_epoch_up_is_named_with_what_would_help(
+    setting, workers, depth, cause, advice, number
+):
+    found, said = setting.diagnosis(workers, depth)
+    assert cause in found and advice in said
+    assert number is None or advised(said) == number
 
 
 def test_deeper_is_the_advice_where_slow_batches_outlast_what_is_dealt_ahead_and_it_helps():
-    setting = Setting(UNEVEN, 0.009, 0.0)
+    setting = Setting(([0.02] * 12 + [0.08]) * 2 + [0.02] * 12, 0.009, 0.0)
     cause, advice = setting.diagnosis(3, 1)
     times = {depth: setting.run(3, depth).seconds for depth in DEPTHS}
     assert "slow batches" in cause and "Move the depth" in advice
     assert advised(advice) > 1 and times[advised(advice)] < 1.01 * min(times.values())
     assert times[advised(advice)] < 0.95 * times[1]
-
-
-def test_where_nothing_to_move_helps_it_says_so():
-    setting = Setting([0.01] * 20 + [2.0] + [0.01] * 9, 0.08, 0.0)
-    assert "Neither" in setting.diagnosis(8, 8)[1]

@@ -3,68 +3,44 @@
 import pytest
 
 from course_utils.chapters.memory_snapshots.assembled_allocator import Impossible, score
-from course_utils.core import files
-from course_utils.memory.allocator.rules import CachingAllocator
-from course_utils.memory.recorded import recorded_trace
-from course_utils.memory.snapshots.snapshot import load
-from course_utils.memory.what_if import program_of
+from course_utils.chapters.memory_snapshots.scores import all_right, scored
+from course_utils.lesson.exercises import Wrong
 from tests.chapters.memory_snapshots import wrong_answers as wrong
+from tests.support.patches import changed
 from tests.support.snapshots import asked_for
 
-pytestmark = pytest.mark.without_torch
-
-FOLDER = files.ROOT.parent / "shared" / "snapshots"
-RULES = CachingAllocator()
 PROGRAM = asked_for("fragmented")
+(solution,) = changed("memory.find_and_split", solution={})
 
 
-def sizes(request):
-    return RULES.round(request), RULES.segment_size(RULES.round(request))
-
-
-def find_and_split(free, size):
-    fitting = sorted((held, address) for address, held in free if held >= size)
-    if not fitting:
-        return None
-    held, address = fitting[0]
-    keeps = 512 if size <= 2**20 else 2**20 + 512
-    return address, size if held - size >= keeps else held
-
-
-def free_and_merge(segment, address):
-    return wrong.merges_back_only(wrong.merges_forward_only(segment, address), address)
-
-
-ALL = {"sizes": sizes, "find_and_split": find_and_split, "free_and_merge": free_and_merge}
-
-
-def test_the_three_functions_together_are_the_allocator():
-    found = score(PROGRAM, **ALL)
+def test_right_functions_are_at_every_address_of_the_real_gpu():
+    assert "all 25 requests that a real GPU answered" in all_right(find_and_split=solution)
+    found = score(PROGRAM, find_and_split=solution)
     assert found.same == found.total == sum(s.action == "alloc" for s in PROGRAM.steps)
     assert found.first == ""
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="no real snapshots beside the project")
-@pytest.mark.parametrize("name", ["allocator_fragmented", "allocator_release"])
-def test_they_are_scored_on_real_traces_too(name):
-    program = program_of(recorded_trace(load(FOLDER / f"{name}.pickle")))
-    found = score(program, **ALL)
-    assert found.same == found.total > 800 and found.first == ""
-    worse = score(program, find_and_split=wrong.first_fit)
-    assert worse.same <= worse.total and worse.first.startswith("request ")
-
-
 @pytest.mark.parametrize(
-    "function, least, most",
-    [("no_20_mib_buffer", 0.4, 0.95), ("first_fit", 0.5, 0.99), ("no_coalescing", 0.5, 0.95)],
+    "name, broken",
+    [
+        ("sizes", wrong.no_20_mib_buffer),
+        ("find_and_split", wrong.first_fit),
+        ("free_and_merge", wrong.no_coalescing),
+    ],
 )
-def test_a_broken_rule_gets_most_requests_right_and_not_all(function, least, most):
-    broken = getattr(wrong, function)
-    name = {"no_20_mib_buffer": "sizes", "first_fit": "find_and_split"}.get(
-        function, "free_and_merge"
-    )
+def test_a_broken_rule_gets_most_requests_right_and_not_all(name, broken):
     found = score(PROGRAM, **{name: broken})
-    assert least < found.same / found.total < most
+    assert 0.4 < found.same / found.total < 0.99 and found.first.startswith("request ")
+
+
+def test_a_wrong_answer_hears_how_many_requests_it_answers_as_a_gpu_did():
+    said = scored(free_and_merge=wrong.no_coalescing)
+    assert said.startswith("Your allocator answers ") and " of 25 at a real GPU's" in said
+    with pytest.raises(Wrong, match=r"^15 of 25 requests at a real GPU's addresses"):
+        all_right(free_and_merge=wrong.no_coalescing)
+    with pytest.raises(Wrong, match="on a real GPU's published snapshots: find_and_split gives"):
+        all_right(find_and_split=lambda free, size: (5, size))
+    assert "doesn't get through" in scored(sizes=wrong.only_the_block)
 
 
 @pytest.mark.parametrize(

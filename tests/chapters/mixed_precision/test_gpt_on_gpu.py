@@ -15,12 +15,9 @@ def test_weights_and_states_have_the_recipes_dtype(name, each):
     assert found["parameter"] == parameters(SMALL) * each
     assert found["optimizer state"] == 2 * parameters(SMALL) * each
     assert (found["half copy"] > 0) == (name == "AMP BF16")
-
-
-def test_the_logits_fp32_copy_dies_before_the_peak():
-    found = predicted_step(SMALL, recipes.recipe("AMP BF16"), 4)
-    kept = step_bytes(recipes.recipe("AMP BF16"), SMALL, 4)["activation"]
-    assert found.parts["activation"] == pytest.approx(kept, rel=1e-3)
+    if name == "AMP BF16":  # the logits' FP32 copy is gone before the peak
+        kept = step_bytes(recipes.recipe(name), SMALL, 4)["activation"]
+        assert found["activation"] == pytest.approx(kept, rel=1e-3)
 
 
 def test_a_scaler_reads_from_the_device_so_nothing_is_predicted():

@@ -1,10 +1,10 @@
-"""Reads from the device are counted, and the gradients of layers are those autograd gives."""
+"""What a step does beside its result is seen, and torch is as before, even after an error."""
 
 import pytest
 import torch
 from torch import nn
 
-from course_utils.chapters.mixed_precision import activation_gradients, reads, waits
+from course_utils.chapters.mixed_precision import activation_gradients, at_precision, reads
 
 
 def test_each_item_is_a_read_and_gives_its_number():
@@ -12,34 +12,8 @@ def test_each_item_is_a_read_and_gives_its_number():
     with reads() as seen:
         assert numbers[1].item() == 2.5
         numbers.sum()
-    assert len(seen) == 1
     numbers[0].item()
     assert len(seen) == 1
-
-
-@pytest.fixture
-def sync_debug(monkeypatch):
-    """The debug modes that were set, without CUDA."""
-    modes = []
-    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
-    return modes
-
-
-def _fail(words):
-    raise RuntimeError(words)
-
-
-def test_a_wait_is_seen_and_the_mode_is_as_before(sync_debug):
-    assert waits(lambda: _fail("called a synchronizing CUDA operation"))
-    assert not waits(lambda: None)
-    assert sync_debug == ["error", 0] * 2
-
-
-def test_another_error_is_no_wait(sync_debug):
-    with pytest.raises(RuntimeError, match="out of luck"):
-        waits(lambda: _fail("out of luck"))
-    assert sync_debug == ["error", 0]
 
 
 def test_the_gradients_are_those_of_the_layers_outputs():
@@ -53,3 +27,12 @@ def test_the_gradients_are_those_of_the_layers_outputs():
     together = torch.cat([g.flatten() for g in wanted])
     torch.testing.assert_close(found.sort().values, together.sort().values)
     assert not any(layer._backward_hooks for layer in model)
+
+
+def test_a_precision_holds_for_a_block_and_goes_with_it_where_the_block_fails():
+    products = torch.backends.mkldnn.matmul
+    before = products.fp32_precision
+    with pytest.raises(ValueError, match="no memory"), at_precision(products, "bf16"):
+        assert products.fp32_precision == "bf16"
+        raise ValueError("no memory")
+    assert products.fp32_precision == before

@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.chapters.sharding import Split, Work, cluster, held_bytes, sent_bytes
-from course_utils.chapters.sharding.rank_bytes import waiting, ways
+from course_utils.chapters.sharding import Split, Work, held_bytes, sent_bytes
+from course_utils.chapters.sharding.rank_bytes import waiting
 from course_utils.chapters.trading_compute_for_memory import Plan, peak, shape
 
 LLAMA = shape("Llama 3 8B")
@@ -48,13 +48,3 @@ def test_tensor_parallelism_sends_by_tokens_and_not_by_weights():
     residual = 2 * 8192 * 4096
     assert one["tensor"] == pytest.approx(32 * 8 * residual * 7 / 8)
     assert two["tensor"] == 2 * one["tensor"]
-
-
-def test_a_row_says_the_link_of_each_axis():
-    rows = ways(Work(LLAMA, 2), Split(4, tensor=8, pipeline=2, micro_batches=2), cluster())
-    assert {row["axis"]: row["link"] for row in rows} == {
-        "gather": "between nodes",
-        "tensor": "inside a node",
-        "pipeline": "between nodes",
-    }
-    assert ways(Work(LLAMA, 1), Split(), cluster()) == []

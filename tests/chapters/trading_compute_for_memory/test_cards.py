@@ -21,22 +21,13 @@ def build(device):
     return model, optimizer, step
 
 
-def test_the_cards_are_of_the_usual_four_sizes():
+def test_a_step_of_ones_own_is_answered_card_by_card_and_cudas_context_counts():
     assert [size / 1e9 for size in cards().values()] == [16, 24, 80, 141]
-
-
-def test_what_is_left_counts_cudas_context():
     assert room(23e9)["RTX 4090"] == 24e9 - 23e9 - context_bytes()
     assert room(24e9)["RTX 4090"] < 0 < room(24e9)["H100 SXM"]
-
-
-def test_a_step_of_ones_own_is_answered_card_by_card():
     rows = will_it_fit(build)
     reserved = predict_bytes(build, 2).peak_reserved
     assert [row["fits"] for row in rows] == ["✓"] * 4
     assert rows[0]["left, GB"] == f"{(16e9 - reserved - context_bytes()) / 1e9:.1f}"
-
-
-def test_what_is_no_step_is_refused_as_in_predict_bytes():
     with pytest.raises(TypeError, match="build returns"):
         will_it_fit(lambda device: None)

@@ -2,7 +2,7 @@
 
 import random
 
-from course_utils.chapters.trading_compute_for_memory import draw_trade, pareto
+from course_utils.chapters.trading_compute_for_memory import pareto
 
 
 def test_a_choice_is_on_the_front_where_none_keeps_as_little_and_computes_less():
@@ -16,10 +16,3 @@ def test_a_choice_is_on_the_front_where_none_keeps_as_little_and_computes_less()
         )
 
     assert set(pareto(points).values()) == {p for p in points.values() if not beaten(p)}
-
-
-def test_the_picture_names_the_front_alone():
-    points = {"nothing": (0.0, 10.0), "wasteful": (3e6, 10.0), "all": (4e6, 0.0)}
-    text = repr(draw_trade("A trade", points, {"a compiler": {"1": (2e6, 5.0)}}, 10))
-    assert "nothing" in text and "all" in text and "wasteful" not in text
-    assert "a compiler" in text

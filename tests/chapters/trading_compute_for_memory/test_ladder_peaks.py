@@ -20,10 +20,8 @@ def weights_after_a_step(trade):
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-@pytest.mark.parametrize("name", list(LADDER))
+@pytest.mark.parametrize("name", [name for name in LADDER if LADDER[name].accumulate == 1])
 def test_a_trade_changes_the_bytes_and_not_what_is_learnt(name):
-    if LADDER[name].accumulate > 1:
-        pytest.skip("its batches are drawn in another shape")
     plain, traded = (weights_after_a_step(LADDER[n]) for n in ("nothing traded", name))
     assert (plain - traded).abs().quantile(0.9) < 1e-5
 

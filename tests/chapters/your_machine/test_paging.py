@@ -10,14 +10,11 @@ from course_utils.chapters.your_machine.paging import huge_bytes, ones_in_pages
 MIB = 2**20
 
 
-def test_small_pages_are_small_and_hold_ones():
+def test_small_pages_are_small_and_huge_ones_huge_where_the_system_gives_them():
     before = huge_bytes()
     table = ones_in_pages(16 * MIB)
     assert (table.nbytes, table.min().item(), table.max().item()) == (16 * MIB, 1, 1)
     assert huge_bytes() - before < 4 * MIB
-
-
-def test_huge_pages_are_huge_where_the_system_gives_them():
     before = huge_bytes()
     table = ones_in_pages(64 * MIB, huge=True)
     if table is None:
@@ -26,14 +23,10 @@ def test_huge_pages_are_huge_where_the_system_gives_them():
     assert huge_bytes() - before >= 32 * MIB
 
 
-def test_a_table_that_stayed_in_small_pages_is_not_called_huge(monkeypatch):
-    monkeypatch.setattr(paging, "huge_bytes", lambda: 0)
-    assert ones_in_pages(4 * MIB, huge=True) is None
-
-
 def test_a_system_without_huge_pages_has_ordinary_tables_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(paging, "ROLLUP", tmp_path / "missing")  # nobody says that they are huge
+    assert ones_in_pages(MIB, huge=True) is None and huge_bytes() == 0
     for name in ("MADV_HUGEPAGE", "MADV_NOHUGEPAGE"):
         monkeypatch.delattr(mmap, name, raising=False)
-    monkeypatch.setattr(paging, "ROLLUP", tmp_path / "missing")
-    assert ones_in_pages(MIB, huge=True) is None and huge_bytes() == 0
+    assert ones_in_pages(MIB, huge=True) is None
     assert ones_in_pages(MIB).sum() == MIB // 4
