@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.support.memory_views import opened
-from tests.support.snapshots import some_work
+from tests.support.snapshots import opened, some_work
 
 
 @pytest.fixture(params=[False, True], ids=["segments", "expandable"])

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils import backend_registration
 
 from course_utils.memory import counting, fake_gpu
 from course_utils.memory.prediction import predict_bytes
@@ -21,8 +22,6 @@ def test_fused_attention_keeps_a_logarithm_for_each_row_and_no_scores(dtype, kep
 
 
 def test_a_torch_without_the_private_parts_gives_one_clear_error(monkeypatch):
-    from torch.utils import backend_registration
-
     monkeypatch.setattr(fake_gpu, "_register", fake_gpu._register.__wrapped__)
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     assert not fake_gpu.is_available()
@@ -32,11 +31,11 @@ def test_a_torch_without_the_private_parts_gives_one_clear_error(monkeypatch):
 
 def gathering(**more):
     x = torch.ones(50, 300, requires_grad=True)
-    index = torch.zeros(50, 1, dtype=torch.int64)
-    (x * 2).gather(1, index, **more).sum().backward()
+    index = torch.zeros(50, 7, dtype=torch.int64)
+    (x * 2).gather(1, index, **more).square().sum().backward()
 
 
-def test_the_backward_of_gather_adds_into_its_zeros_as_for_tensors_with_data():
+def test_what_gather_returns_is_kept_and_its_backward_adds_into_its_zeros_as_on_the_cpu():
     with torch.profiler.profile() as profile:
         gathering()
     real = {event.name for event in profile.events()}
@@ -45,16 +44,9 @@ def test_the_backward_of_gather_adds_into_its_zeros_as_for_tensors_with_data():
         gathering()
     sizes = [s.n_bytes for s in counted.storages]
     assert sizes.count(4 * 50 * 300) == 4  # x, its double, and the gradient of each
+    assert 4 * 50 * 7 in [s.n_bytes for s in counted.storages if s.kind == "activation"]
     with fake_gpu.fake_gpu(), pytest.raises(fake_gpu.FakeGpuError, match="leave out sparse_grad"):
         gathering(sparse_grad=True)
-
-
-def test_what_gather_returns_is_an_activation_where_it_is_kept():
-    with fake_gpu.fake_gpu(), counting.count() as counted:
-        x = torch.ones(50, 300, requires_grad=True)
-        x.gather(1, torch.zeros(50, 7, dtype=torch.int64)).square().sum().backward()
-    kept = [s for s in counted.storages if s.kind == "activation"]
-    assert 4 * 50 * 7 in [s.n_bytes for s in kept]
 
 
 def test_a_truncated_normal_is_drawn_without_looking_at_it():
@@ -73,12 +65,7 @@ def test_inference_is_no_backward_pass(mode):
     def build(device):
         model = torch.nn.Linear(8, 8)
         sgd = torch.optim.SGD(model.parameters())
-
-        def step():
-            with mode():
-                model(torch.ones(1, 8))
-
-        return model, sgd, step
+        return model, sgd, mode()(lambda: model(torch.ones(1, 8)))
 
     found = predict_bytes(build, 1)
     assert {moment.phase for moment in found.moments} == {"before", "forward"}

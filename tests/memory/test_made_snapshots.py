@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course_utils.memory import counting
-from course_utils.memory.made_snapshots import history_of, on_fake_gpu, write
+from course_utils.memory.made_snapshots import history_of, write
 
 
 def test_what_was_made_holds_what_was_counted():
@@ -30,9 +30,3 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path):
     with pytest.raises(Exception, match="pickle"):
         write({"segments": [lambda: None]}, path)
     assert path.read_bytes() == before
-
-
-def test_on_a_fake_gpu_nobody_says_what_kind_a_tensor_is():
-    found = on_fake_gpu(lambda where: torch.empty(1000, device=where))
-    (segment, alloc, *_) = found.trace().events()
-    assert (segment.size, alloc.size, alloc.category) == (2 * 2**20, 4000, "")

@@ -32,7 +32,7 @@ class PageClaim:
     @property
     def sentence(self) -> str:
         """As it is written; of an f-string, its fixed parts with … between."""
-        return "".join(_parts(self.call.args[1], "…"))
+        return _sentence(self.call.args[1])
 
     @property
     def condition(self) -> ast.expr | None:
@@ -66,20 +66,14 @@ def calls_of(source: str, names) -> list[ast.Call]:
 
 
 def _stored(call: ast.Call, lines: list[str]) -> tuple[str, ...]:
-    wording = "".join(
-        part if part == ".+?" else re.escape(part) for part in _parts(call.args[1], ".+?")
-    )
+    wording = ".+?".join(map(re.escape, _sentence(call.args[1]).split("…")))
     wanted = re.compile(rf"[✓∴–✗] {wording}(?: \(|: not |$)")
     return tuple(line for line in lines if wanted.match(line))
 
 
-def _parts(sentence: ast.expr, gap: str) -> list[str]:
-    if isinstance(sentence, ast.Constant):
-        return [str(sentence.value)]
-    if isinstance(sentence, ast.JoinedStr):
-        return [
-            str(part.value) if isinstance(part, ast.Constant) else gap for part in sentence.values
-        ]
-    if isinstance(sentence, ast.BinOp):
-        return _parts(sentence.left, gap) + _parts(sentence.right, gap)
-    return [gap]
+def _sentence(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_sentence, node.values))
+    if isinstance(node, ast.BinOp):
+        return _sentence(node.left) + _sentence(node.right)
+    return str(node.value) if isinstance(node, ast.Constant) else "…"

@@ -3,7 +3,7 @@
 import random
 
 from course_utils.memory.allocator.expandable import ExpandableAllocator
-from course_utils.memory.allocator.rules import Driver, MiB, OutOfMemory
+from course_utils.memory.allocator.rules import Driver, MiB
 from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.allocator.tuned import TunedAllocator
 from course_utils.memory.snapshots.recorder import Recorder
@@ -14,38 +14,33 @@ SIZES = ((1, 5000), (1, MiB), (MiB, 12 * MiB), (MiB, 60 * MiB))
 class Scattered(Driver):
     """Puts segments at random places, and new ones where old ones were, as cudaMalloc does."""
 
-    def __init__(self, capacity, choose):
-        super().__init__(capacity)
-        self.choose, self.taken = choose, []
+    def __init__(self, choose):
+        super().__init__()
+        self.choose, self.taken = choose, {}
 
     def malloc(self, size, name="segment_alloc", address=None):
-        if address is None and self.used + size <= self.capacity:
-            address = 2**46 + self.choose.randrange(2**12) * 2 * MiB
-            while any(a < address + size and address < b for a, b in self.taken):
-                address = 2**46 + self.choose.randrange(2**12) * 2 * MiB
-            self.taken.append((address, address + size))
+        while address is None:
+            place = 2**46 + self.choose.randrange(2**12) * 2 * MiB
+            if all(a + n <= place or place + size <= a for a, n in self.taken.items()):
+                address = place
+                self.taken[place] = size
         return super().malloc(size, name, address)
 
     def free(self, address, size, name="segment_free"):
-        if name == "segment_free":
-            self.taken.remove((address, address + size))
+        self.taken.pop(address, None)
         super().free(address, size, name)
 
 
-def recorded_run(seed, text="", steps=1000, capacity=600 * MiB, pools=((0, 0),), keep=None):
-    """A Recorder after `steps` random steps on two streams, out of memory now and then."""
+def recorded_run(seed, text="", steps=1000, pools=((0, 0),)):
+    """A Recorder after `steps` random steps on two streams."""
     choose, settings = random.Random(seed), Settings.parse(text)
     kind = ExpandableAllocator if settings.expandable_segments else TunedAllocator
-    recorder, live, waiting = Recorder(kind(Scattered(capacity, choose), settings), keep), [], []
+    recorder, live, waiting = Recorder(kind(Scattered(choose), settings)), [], []
     for _ in range(steps):
         act = choose.random()
-        if act < 0.52:
+        if act < 0.48:
             size = choose.randrange(*choose.choice(SIZES))
-            try:
-                live.append(recorder.malloc(size, choose.choice((0, 7)), choose.choice(pools)))
-            except OutOfMemory:
-                for _ in range(min(5, len(live))):
-                    recorder.free(live.pop(choose.randrange(len(live))))
+            live.append(recorder.malloc(size, choose.choice((0, 7)), choose.choice(pools)))
         elif act < 0.95 and live:
             block = live.pop(choose.randrange(len(live)))
             if choose.random() < 0.1:

@@ -20,7 +20,6 @@ DECLARED = {
     "nccl_allreduce": ["gpus", "n_bytes", "seconds"],
     "peaks": ["model", "peak_bytes", "outside_mib"],
     "snapshot": ["file", "file_sha256"],
-    "old_units": ["what", "run_ms"],
 }
 
 

@@ -1,6 +1,7 @@
 """Snapshots made for the page: programs with one thing wrong."""
 
 import pickle
+import random
 from typing import Any
 
 from course_utils.memory.snapshots.snapshot import Snapshot, loads
@@ -52,6 +53,20 @@ def out_of_memory(toy: ToyAllocator, size: int, left: int) -> ToyAllocator:
     toy.events.append(
         dict(action="oom", device_free=left, size=size, stream=0, time_us=toy.time_us, frames=[])
     )
+    return toy
+
+
+def busy() -> ToyAllocator:
+    """Weights, then steps at random, in two of which a request fails."""
+    toy, choose, live = ToyAllocator(), random.Random(4), []
+    toy.alloc(400 * MIB, "main")
+    for step in range(300):
+        size = choose.randrange(1, 12) * MIB
+        live.append(toy.alloc(size, "main", "step", choose.choice(("forward", "backward"))))
+        if step % 3:
+            toy.free(live.pop(choose.randrange(len(live))))
+        if step in (150, 250):
+            out_of_memory(toy, 900 * MIB, 10 * MIB)
     return toy
 
 

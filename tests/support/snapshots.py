@@ -8,12 +8,14 @@ import pytest
 
 from course_utils.core import files
 from course_utils.memory.recorded import recorded_trace
+from course_utils.memory.snapshots.lives import History, history
 from course_utils.memory.snapshots.snapshot import load
 from course_utils.memory.what_if import Program, program_of
 from tests.support.toy_allocator import ToyAllocator
 
-REAL = sorted((files.ROOT.parent / "shared" / "snapshots").glob("*.pickle"))
-real = pytest.mark.parametrize("file", REAL or [None], ids=lambda p: p and p.stem)
+SHIPPED = sorted((files.DATA / "snapshots").glob("*.pickle"))
+REAL = [*SHIPPED, *sorted((files.ROOT.parent / "shared" / "snapshots").glob("*.pickle"))]
+real = pytest.mark.parametrize("file", REAL, ids=lambda path: path.stem)
 MIB = 2**20
 
 
@@ -41,6 +43,16 @@ def some_work(expandable: bool = False, steps: int = 400, seed: int = 3) -> ToyA
         else:
             toy.empty_cache()
     return toy
+
+
+def opened(toy: ToyAllocator, folder: Path, last: int | None = None) -> History:
+    """The history of a toy allocator's snapshot, of its last so many events."""
+    return history(load(toy.dump(folder / "toy.pickle", last)))
+
+
+def state_of(toy: ToyAllocator, moment: int):
+    """What a toy held at a moment of the history of its last 500 events."""
+    return toy.states[len(toy.events) - 500 + moment]
 
 
 def changed(toy: ToyAllocator, path: Path, change) -> Path:

@@ -14,8 +14,8 @@ FRAMES = {
 class ToyAllocator:
     """Best fit in one pool of large segments on one stream; `states[i]` is what event i found."""
 
-    def __init__(self, expandable: bool = False, device: int = 0) -> None:
-        self.expandable, self.device = expandable, device
+    def __init__(self, expandable: bool = False) -> None:
+        self.expandable = expandable
         self.events: list[dict[str, Any]] = []
         self.states: list[Any] = []
         self.ranges: dict[int, int] = {}
@@ -68,7 +68,7 @@ class ToyAllocator:
         events = self.events if last is None else self.events[len(self.events) - last :]
         return {
             "segments": [self._segment(start, size) for start, size in self.ranges.items()],
-            "device_traces": [[] for _ in range(self.device)] + [events],
+            "device_traces": [events],
             "allocator_settings": {"expandable_segments": self.expandable},
             "external_annotations": [],
         }
@@ -149,7 +149,7 @@ class ToyAllocator:
             at = b["address"] + b["size"]
         live = [b for b in blocks if b["state"] != "inactive"]
         return dict(
-            device=self.device, address=start, total_size=size, stream=0, segment_type="large",
+            device=0, address=start, total_size=size, stream=0, segment_type="large",
             allocated_size=sum(b["size"] for b in live if b["state"] == "active_allocated"),
             active_size=sum(b["size"] for b in live), requested_size=0, segment_pool_id=(0, 0),
             is_expandable=self.expandable, frames=[], blocks=blocks,

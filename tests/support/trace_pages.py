@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from course_utils.core import files
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
 from course_utils.traces.page.page import trace_page
 from tests.support.traces import call, launched, note, op
 
@@ -16,10 +18,14 @@ EVENTS = [  # µs: a step in which the GPU waits after an .item(), and for the l
 ]  # fmt: skip
 
 
-def shown(sheet: Any, trace: Any, folder: Path, name: str = "trace") -> None:
-    """Opens the page of a trace and waits until it is drawn."""
-    sheet.goto(trace_page(trace, name).save(folder / "page.html").as_uri())
-    sheet.wait_for_selector("html[data-ready]", state="attached", timeout=30_000)
+def shown(sheet: Any, page: Any, folder: Path) -> None:
+    """Opens a page of one file and waits until it is drawn."""
+    sheet.goto(page.save(folder / "page.html").as_uri())
+    sheet.wait_for_selector("html[data-ready]", state="attached", timeout=60_000)
+
+
+def trace_shown(sheet: Any, trace: Any, folder: Path, name: str = "trace") -> None:
+    shown(sheet, trace_page(trace, name), folder)
 
 
 def view(sheet: Any) -> tuple[float, float]:
@@ -41,22 +47,22 @@ def said(sheet: Any) -> dict[str, str]:
     return {"title": sheet.locator("#title").inner_text(), **{k: v for k, *v in lines for v in v}}
 
 
-def photograph(sheet: Any, name: str) -> None:
-    (files.ROOT / "build").mkdir(exist_ok=True)
-    sheet.screenshot(path=files.ROOT / "build" / f"trace_page_{name}.png")
-
-
-def colour(sheet: Any, x: float, y: float) -> str:
-    """What is drawn at a place of the lanes."""
-    read_pixel = "([x, y]) => $('lanes').getContext('2d').getImageData(x, y, 1, 1).data"
-    red, green, blue, _ = sheet.evaluate(f"at => Array.from(({read_pixel})(at))", [x, y])
-    return f"#{red:02X}{green:02X}{blue:02X}"
-
-
 def drag(sheet: Any, where: Any, start: int, end: int, at: int = 60) -> None:
     box = where.bounding_box()
     sheet.mouse.move(box["x"] + start, box["y"] + at)
     sheet.mouse.down()
     sheet.mouse.move(box["x"] + end, box["y"] + at, steps=3)
     sheet.mouse.up()
-    sheet.wait_for_timeout(50)
+
+
+def painted(sheet: Any) -> None:
+    """Waits until what was asked of a page has been drawn."""
+    frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    sheet.evaluate(frame)
+
+
+def write_notebook(path: Path, **cells: str) -> None:
+    """A notebook of these cells, by their ids."""
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    made = [new_code_cell(code, id=name) for name, code in cells.items()]
+    nbformat.write(new_notebook(cells=made, metadata=metadata), path)

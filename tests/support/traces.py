@@ -8,6 +8,7 @@ import pytest
 from course_utils.core import files
 from course_utils.traces.reading import read_trace
 
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 REAL = files.ROOT.parent / "shared" / "traces"
 
 
@@ -55,3 +56,22 @@ def read(path, events, **beside):
 
 def micro(seconds):
     return pytest.approx(seconds / 1e6, abs=1e-12)
+
+
+def training(steps):
+    """A run of such steps, of 1 ms and 40 launches each: loader, layers, messages, a wait."""
+    events, free = [], 0
+    for step in range(steps):
+        begun, calls = 1000 * step, range(40 * step, 40 * step + 40)
+        events += [note(f"ProfilerStep#{step}", begun, 1000), note(LOADER, begun, 100)]
+        for place, correlation in enumerate(calls):
+            at, took = begun + 110 + 20 * place, 5 + correlation * 7 % 23
+            free = max(free, at + 12)
+            events += [op("aten::linear", at, 18), op("aten::addmm", at + 2, 14)]
+            events += launched(correlation, at + 4, free, took, f"gemm<{correlation % 7}>")
+            free += took
+        called = 10**6 + step
+        events += launched(called, begun + 920, free, 40, "ncclDevKernel_AllReduce", stream=20)
+        free += 30
+        events.append(call("cudaStreamSynchronize", begun + 930, 60))
+    return events

@@ -1,50 +1,9 @@
-"""Kernels by what they do: the operator that launched one must be able to do that."""
+"""Kernels by what they do."""
 
-import re
-
-import numpy as np
 import pytest
 
 from course_utils.traces.kernel_classes import OTHER, RULES, kernel_class, seconds_by_class
-from course_utils.traces.trace import Kind
-from tests.support.traces import launched, micro, read, real
-
-CONVOLUTION = "cudnn_convolution|convolution_backward"
-LOOKUP = "Lookup|embedding|lookup|bounds_check|permute_pooled|PermutePooled"
-LAUNCHED_BY = {  # class: which operators launch its kernels; any the rest
-    "communication": "record_param_comms",
-    "optimizer": "_foreach|None",
-    "batch norm": "cudnn_batch_norm",
-    "layer norm": "native_layer_norm",
-    "convolution": CONVOLUTION,
-    "matrix product": f"mm|{CONVOLUTION}",
-    "pooling": "pool",
-    "softmax and loss": "softmax|nll_loss",
-    "embedding": LOOKUP,
-    "indexing": f"index|gather|scatter|bucketize|permute|offsets_range|dense|{LOOKUP}",
-    "sorting and scanning": "sort|scan|cumsum|permute|dense|sum|Lookup",
-    "reduction": "sum|mean|nll_loss",
-}
-ONLY = {"aten::cudnn_batch_norm": "batch norm", "aten::native_layer_norm": "layer norm"}
-
-
-@pytest.mark.parametrize(
-    "name", ["ddp-resnet50-2xA100", "resnet-1xV100", "dlrm-8xA100", "alexnet-1xA100"]
-)
-def test_the_operator_that_launched_it_does_such_things(name):
-    trace = real(name)
-    for i in np.flatnonzero(trace.on(trace.devices[0], Kind.KERNEL, Kind.COPY)):
-        what, by = kernel_class(trace.names[trace.name[i]]), operator_around(trace, trace.launch[i])
-        assert re.search(LAUNCHED_BY.get(what, ""), by), (trace.names[trace.name[i]], what, by)
-        assert what == ONLY.get(by, what) and what != OTHER
-
-
-def operator_around(trace, call):
-    """The innermost operator in which a call was made."""
-    inside = (trace.kind == Kind.OPERATOR) & (trace.thread == trace.thread[call])
-    inside &= (trace.start <= trace.start[call]) & (trace.end >= trace.end[call])
-    places = np.flatnonzero(inside)
-    return trace.names[trace.name[places[trace.start[places].argmax()]]] if len(places) else "None"
+from tests.support.traces import launched, micro, read
 
 
 @pytest.mark.parametrize("name, what", [

@@ -3,7 +3,7 @@
 import pytest
 
 from course_utils.traces import measures
-from tests.support.traces import call, launched, micro, note, op, read, span
+from tests.support.traces import LOADER, call, launched, micro, note, op, read, span
 
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
@@ -58,30 +58,22 @@ def test_an_operators_own_time_is_without_those_inside_it_on_its_thread(tmp_path
     events = [
         op("linear", 0, 20), op("addmm", 2, 10), op("copy", 4, 3), op("sum", 30, 5),
         op("linear", 40, 6), op("addmm", 40, 6), op("mm", 1, 30, tid=2), call("cudaX", 5, 1),
+        op("a", 100, 100), op("b", 190, 100),  # these only overlap: what they share counts once
+        op("ProfilerStep#1", 0, 300),  # as an older profiler wrote a step
     ]  # fmt: skip
-    mine = {one.name: one for one in measures.top_operators(read(tmp_path, events))}
+    trace = read(tmp_path, events)
+    mine = {one.name: one for one in measures.top_operators(trace)}
     assert {name: one.seconds for name, one in mine.items()} == {
-        "linear": micro(10), "addmm": micro(13), "copy": micro(3), "sum": micro(5), "mm": micro(30)
+        "linear": micro(10), "addmm": micro(13), "copy": micro(3), "sum": micro(5),
+        "mm": micro(30), "a": micro(90), "b": micro(100),
     }  # fmt: skip
-    assert mine["linear"].count == 2
+    assert mine["linear"].count == 2 and list(trace.steps) == ["ProfilerStep#1"]
 
 
 def test_the_hosts_time_is_data_operators_or_neither(tmp_path):
-    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     events = [
-        op("first", 0, 10), note(loader, 15, 20), op("stack", 20, 5), op("mm", 40, 10),
+        op("first", 0, 10), note(LOADER, 15, 20), op("stack", 20, 5), op("mm", 40, 10),
         op("mm", 45, 15, tid=2), span("python_function", "step", 0, 100),
     ]  # fmt: skip
     parts = measures.host_breakdown(read(tmp_path, events))
     assert parts == {"data": micro(20), "operators": micro(30), "python": micro(10)}
-
-
-def test_operators_that_only_overlap_lose_what_they_share_once(tmp_path):
-    found = measures.top_operators(read(tmp_path, [op("a", 0, 100), op("b", 90, 100)]))
-    assert {one.name: one.seconds for one in found} == {"a": micro(90), "b": micro(100)}
-
-
-def test_a_step_that_an_older_profiler_wrote_as_an_operator_is_none(tmp_path):
-    trace = read(tmp_path, [op("ProfilerStep#1", 0, 100), op("aten::mm", 10, 50)])
-    assert [one.name for one in measures.top_operators(trace)] == ["aten::mm"]
-    assert list(trace.steps) == ["ProfilerStep#1"]

@@ -5,14 +5,12 @@ import pytest
 
 from course_utils.traces import measures
 from course_utils.traces.idle import WAITS, breakdown, idle_times
-from course_utils.traces.json_events import TraceError
 from course_utils.traces.page.data import content
 from course_utils.traces.page.kinds import BLOCKING, KINDS, MESSAGE
 from course_utils.traces.report import WORDS
 from course_utils.traces.trace import Kind
 from tests.support.offline_pages import column
-from tests.support.traces import call, launched, note, op, read, real, span
-from tools.bench.trace_growth import training
+from tests.support.traces import call, launched, note, op, read, real, span, training
 
 
 def columns_of(trace):
@@ -65,19 +63,16 @@ def agrees(trace):
             assert took == round(parts[what] * 1e9)
             assert share == pytest.approx(parts[what] / sum(parts.values()))
             if what in WAITS:
-                assert places[0] == [
-                    0,
-                    int(np.argmax(idle.seconds * (idle.why == WAITS.index(what)))),
-                ]
+                longest = np.argmax(idle.seconds * (idle.why == WAITS.index(what)))
+                assert places[0] == [0, longest]
 
 
 def test_of_a_made_training_run_everything_is_the_librarys(tmp_path):
-    agrees(read(tmp_path, list(training(5000))))
+    agrees(read(tmp_path, training(30)))
 
 
-@pytest.mark.parametrize("name", ["ddp-resnet50-2xA100", "resnet-1xV100", "alexnet-1xA100"])
-def test_of_a_real_gpus_trace_too(name):
-    agrees(real(name))
+def test_of_a_real_gpus_trace_too():
+    agrees(real("ddp-resnet50-2xA100"))
 
 
 def test_kinds_tell_messages_and_calls_that_wait_from_others(tmp_path):
@@ -108,20 +103,8 @@ def test_without_a_gpu_the_parts_are_the_hosts_and_lead_to_their_longest(tmp_pat
     assert (gaps["begin"][first], gaps["took"][first]) == (20_000, 40_000)
 
 
-def test_a_trace_of_a_thousand_years_has_whole_numbers_that_a_browser_can_tell(tmp_path):
-    events = [op("first", 0, 10), op("last", 3e16, 1e12)]
-    words, found, _ = columns_of(read(tmp_path, events))
-    assert words["unit"] == 1e6 and max(found["passed"].max(), words["end"]) < 2**52
-    assert words["end"] == pytest.approx(3.0001e13)
-
-
-def test_a_strangers_names_neither_steer_nor_turn_nor_break_the_page(tmp_path):
+def test_a_strangers_names_neither_steer_nor_break_the_page(tmp_path):
     evil = "\x1b]0;mine\x07\u202e\ud800" + "a" * 5000
     words, _, _ = columns_of(read(tmp_path, [span("cpu_op", evil, 0, 5, tid=evil)]))
     assert words["names"][0].isprintable() and len(words["names"][0]) < 1000
     assert words["lanes"][0]["name"].isprintable()
-
-
-def test_a_trace_with_neither_kernels_nor_operators_is_refused(tmp_path):
-    with pytest.raises(TraceError, match="neither kernels nor operators"):
-        content(read(tmp_path, [span("browser", "paint", 0, 5)]))

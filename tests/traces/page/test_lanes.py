@@ -9,12 +9,6 @@ from course_utils.traces.page.lanes import lanes, rows
 from tests.support.traces import call, launched, note, op, read, span
 
 
-def names(trace):
-    return [
-        [[trace.names[trace.name[i]] for i in row] for row in lane.rows] for lane in lanes(trace)
-    ]
-
-
 def test_of_any_intervals_each_stands_once_and_overlaps_none_of_its_row():
     draw = random.Random(3)
     for _ in range(200):
@@ -28,20 +22,6 @@ def test_of_any_intervals_each_stands_once_and_overlaps_none_of_its_row():
             for i in below:
                 overlaps = (start[above] <= start[i]) & (end[above] > start[i])
                 assert overlaps.any(), "each deeper one began inside one of the row above"
-
-
-def test_what_an_operator_called_stands_below_it_and_annotations_stand_above(tmp_path):
-    events = [
-        op("aten::linear", 0, 50), op("aten::addmm", 5, 30), call("cudaLaunchKernel", 10, 2),
-        note("ProfilerStep#1", 0, 90), note("## forward ##", 0, 60), op("aten::relu", 50, 5),
-    ]  # fmt: skip
-    trace = read(tmp_path, events)
-    (lane,) = lanes(trace)
-    assert lane.bands == 2
-    assert names(trace) == [[
-        ["ProfilerStep#1"], ["## forward ##"], ["aten::linear", "aten::relu"], ["aten::addmm"],
-        ["cudaLaunchKernel"],
-    ]]  # fmt: skip
 
 
 def test_lanes_are_called_by_what_they_are_and_stand_in_order(tmp_path):
@@ -63,7 +43,3 @@ def test_threads_of_several_processes_are_told_apart(tmp_path):
     events = [op("aten::mm", 0, 10, tid=100), op("aten::mm", 0, 10) | {"pid": 200, "tid": 200}]
     found = [lane.name for lane in lanes(read(tmp_path, events))]
     assert found == ["host, main thread of process 100", "host, main thread of process 200"]
-
-
-def test_operators_in_a_process_called_as_the_profilers_own_are_shown(tmp_path):
-    assert names(read(tmp_path, [op("aten::mm", 0, 1) | {"pid": "Spans"}])) == [[["aten::mm"]]]

@@ -1,1 +1,0 @@
-"""Whether each number that people read has a source beside it: code, stored output, cited data."""
