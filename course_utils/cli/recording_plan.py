@@ -1,159 +1,135 @@
-"""What `make record` has to do on this machine, in which order, and about how long it takes."""
+"""`make record`: the chapters in a fixed order, for as long as there is time.
 
-import os
+data/recording_plan.json lists the chapters, those whose recordings are worth most for their time
+first; about how many seconds each takes on a CPU, and how many more on an H200; and what an
+experiment needs that not every machine has: GPUs, their capability, one of several programs.
+"""
+
 import shutil
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from course_utils.cli import notebooks
 from course_utils.core import evidence
-from course_utils.core.gpus import Specs, gpu_specs
 from course_utils.core.machine import this_machine
-from course_utils.core.measured_code import code_of
+from course_utils.core.recording import is_current
 
-COMPUTES, READS = 0.5, 0.7  # shares of the data sheet's peaks that the estimates count on
-PROCESS_SECONDS = 6  # a new process that imports torch and opens a context
-UNKNOWN = "T4"  # a GPU that isn't in the table counts as this: later is better than too late
-MARGIN_SECONDS = 10  # what ends a run: the kernel goes, the archive is made
-Work = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment on this machine: why it is to be measured, or nothing where it needn't be."""
-
-    name: str
-    worth: int
-    seconds: float
-    reason: str
+MARGIN_SECONDS = 10  # to end a run: the kernel is closed, a kit's archive is written
+UNLISTED_SECONDS = 60  # of a chapter that the plan doesn't list: it comes last
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A chapter to be run, its page's own seconds, and its experiments that this machine can do."""
+    """A chapter, about how long it takes here, and why each experiment is to be measured.
+
+    `reasons` has every experiment that this machine can do; the reason is empty for what is done.
+    """
 
     path: Path
-    page_seconds: float
-    experiments: tuple[Experiment, ...]
-
-    @cached_property
-    def to_do(self) -> tuple[Experiment, ...]:
-        return tuple(e for e in self.experiments if e.reason)
+    seconds: float
+    reasons: dict[str, str]
 
     @property
-    def seconds(self) -> float:
-        """About how long it takes: the page, and each experiment that isn't done."""
-        return self.page_seconds + sum(e.seconds for e in self.to_do)
-
-    @property
-    def worth_per_second(self) -> float:
-        return sum(e.worth for e in self.to_do) / self.seconds
+    def to_do(self) -> list[str]:
+        """The experiments that aren't recorded yet, or not as they are now."""
+        return [name for name, reason in self.reasons.items() if reason]
 
     def __str__(self) -> str:
-        reasons = sorted({e.reason for e in self.to_do})
-        counted = [f"{sum(e.reason == r for e in self.to_do)} {r}" for r in reasons]
-        state = ", ".join(counted) or "all recorded by this code"
-        return f"{self.path.stem:<28} ≈ {self.seconds:3.0f} s   {state}"
+        reasons = [reason for reason in self.reasons.values() if reason]
+        counted = [f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons)]
+        state = ", ".join(counted) or "all recorded by this page"
+        return f"{self.path.stem:<30} ≈ {self.seconds:3.0f} s   {state}"
 
 
-def plan(chapters: list[Path], to: Path, again: bool = False) -> list[Visit]:
-    """The chapters in the order of what they are worth a second, those with nothing to do last.
+def plan(chapters: Sequence[Path], to: Path, again: bool = False) -> list[Visit]:
+    """A visit of each chapter, in the order of data/recording_plan.json.
 
-    The worth of an experiment stands in data/recording_plan.json: 3 for what only a GPU of our own
-    can show, 2 for what stands beside somebody's published figure, 1 for what confirms. A visit
-    that ends early has then brought home the most. With `again`, what is recorded is recorded anew.
+    With `again`, what is recorded below `to` is measured once more.
     """
-    visits = [_visit(path, to / this_machine().slug, again) for path in chapters]
-    return sorted(visits, key=lambda visit: -visit.worth_per_second)
+    order = {stem: place for place, stem in enumerate(_planned())}
+    in_order = sorted(chapters, key=lambda path: order.get(path.stem, len(order)))
+    return [_visit(path, to, again) for path in in_order]
 
 
-def _visit(path: Path, folder: Path, again: bool) -> Visit:
-    planned = planned_work()[path.stem]
-    here = [name for name, work in planned["experiments"].items() if _can(work)]
-    experiments = (
-        Experiment(
-            name,
-            planned["experiments"][name]["worth"],
-            seconds_of(planned["experiments"][name], _specs()),
-            "to do again" if again else state(path.stem, name, folder),
-        )
-        for name in here
-    )
-    return Visit(path, planned["page_seconds"], tuple(experiments))
+def recordable(chapter: str, capabilities: Sequence[tuple[int, int]]) -> list[str]:
+    """The experiments of a chapter that GPUs of these capabilities and PATH suffice for."""
+    needs = _planned().get(chapter, {}).get("needs", {})
+    return [
+        name
+        for name in evidence.experiments()[chapter]
+        if _suffices(needs.get(name, {}), capabilities)
+    ]
 
 
-def planned_work() -> dict[str, Any]:
-    """data/recording_plan.json: by chapter the page's seconds, and each experiment's work."""
+def _suffices(needs: dict[str, Any], capabilities: Sequence[tuple[int, int]]) -> bool:
+    able = [found for found in capabilities if found >= tuple(needs.get("capability", (0, 0)))]
+    programs = needs.get("programs")
+    return len(able) >= needs.get("gpus", 0) and (not programs or any(map(shutil.which, programs)))
+
+
+def _planned() -> dict[str, Any]:
     return evidence.data("recording_plan.json")
 
 
-def state(chapter: str, name: str, folder: Path) -> str:
-    """Why an experiment is to be measured ("missing", "older than its code", ...), or ""."""
-    path = folder / chapter / f"{name}.json"
+def _visit(path: Path, to: Path, again: bool) -> Visit:
+    machine = this_machine()
+    planned = _planned().get(path.stem, {})
+    seconds = planned.get("seconds", UNLISTED_SECONDS)
+    seconds += planned.get("gpu_seconds", 0) if machine.gpus else 0
+    names = recordable(path.stem, [gpu.capability for gpu in machine.gpus])
+    folder = to / machine.slug / path.stem
+    reasons = {name: "to do again" if again else _reason(folder, name) for name in names}
+    return Visit(path, seconds, reasons)
+
+
+def _reason(folder: Path, name: str) -> str:
+    """Why an experiment is to be measured; empty where this page recorded all of it."""
+    path = folder / f"{name}.json"
     if not path.exists():
         return "missing"
     try:
-        content = evidence.read_recording(path, evidence.find_experiment(f"{chapter}/{name}"))
+        content = evidence.read_recording(path, evidence.find_experiment(f"{folder.name}/{name}"))
     except evidence.EvidenceError:
-        return "not readable"
+        return "of another version, or damaged"
     if content.get("missing_rows"):
         return "unfinished"
-    return "" if content.get("code") == code_of(chapter, name) else "older than its code"
+    return "" if is_current(content) else "older than the page"
 
 
-def seconds_of(work: Work, specs: Specs | None) -> float:
-    """About how long an experiment takes on a GPU: its operations, bytes and processes.
-
-    `flops` by format, `bytes` of GPU memory, `link_bytes` between host and GPU, `processes` that
-    start, and `seconds` that pass anyway (a clock's budgets, work of the processor).
-    """
-    seconds: float = work.get("seconds", 0) + PROCESS_SECONDS * work.get("processes", 0)
-    if specs is None:
-        return seconds
-    for name, flops in work.get("flops", {}).items():
-        seconds += flops / ((getattr(specs, name) or specs.fp32) * 1e12 * COMPUTES)
-    seconds += work.get("bytes", 0) / (specs.memory_gb_per_s * 1e9 * READS)
-    one_way = specs.host_link_gb_per_s / 2
-    return seconds + work.get("link_bytes", 0) / (one_way * 1e9 * READS)
-
-
-def _specs() -> Specs | None:
-    gpus = this_machine().gpus
-    return (gpu_specs(gpus[0].name) or gpu_specs(UNKNOWN)) if gpus else None
-
-
-def count_needed(work: Work) -> int:
-    """The GPUs that an experiment needs: its `needs` is nothing, "gpu" or "gpus:2"."""
-    needs: str = work.get("needs") or ""
-    return int(needs.partition(":")[2] or 1) if needs else 0
-
-
-def has_program(work: Work) -> bool:
-    """Whether PATH has one of the `programs` that an experiment names, or it names none."""
-    return "programs" not in work or any(map(shutil.which, work["programs"]))
-
-
-def _can(work: Work) -> bool:
-    """Whether this machine has the GPUs for an experiment, of the `capability` that it needs.
-
-    And one of the `programs`, where it names some.
-    """
-    gpus = this_machine().gpus
-    able = [gpu for gpu in gpus if gpu.capability >= tuple(work.get("capability", (0, 0)))]
-    return len(able) >= count_needed(work) and has_program(work)
-
-
-def in_words(visits: list[Visit], minutes: float | None) -> str:
+def in_words(visits: Sequence[Visit], minutes: float | None) -> str:
     """What will be done, in order, with the estimates."""
     to_do = [visit for visit in visits if visit.to_do]
-    total = sum(visit.seconds for visit in to_do)
-    cores = f", {os.cpu_count()} cores"
-    title = (
-        f"On {this_machine().title}{cores}: {len(to_do)} chapters to record, ≈ {total / 60:.0f} min"
-    )
+    total = sum(visit.seconds for visit in to_do) / 60
     given = f", of which you give {minutes:g}" if minutes else ""
-    why = (
-        "The first give the most for their time (data/recording_plan.json says what each is worth)."
-    )
-    return "\n".join([f"{title}{given}.", why, *(f"  {visit}" for visit in visits)])
+    title = f"On {this_machine().title}: {len(to_do)} chapters to record, ≈ {total:.0f} min{given}."
+    return "\n".join([title, *(f"  {visit}" for visit in visits)])
+
+
+def make(visits: Sequence[Visit], to: Path, minutes: float | None = None) -> bool:
+    """Runs what there is to do, says what was kept and what is left; True where a cell failed.
+
+    Each experiment is kept as soon as it is measured. With `minutes`, a chapter whose estimate is
+    longer than what is left isn't begun, and one that still runs when they are over is stopped.
+    """
+    end = time.time() + 60 * minutes - MARGIN_SECONDS if minutes else None
+    to_do = [visit for visit in visits if visit.to_do]
+    failed = False
+    for place, visit in enumerate(to_do, 1):
+        left = max(end - time.time(), 0) if end else float("inf")
+        about = f"≈ {visit.seconds:.0f} s"
+        if visit.seconds > left:
+            notebooks.say(f"{visit.path.stem} isn't begun: it takes {about}, {left:.0f} are left")
+            continue
+        notebooks.say(f"Recording {visit.path.stem} ({place} of {len(to_do)}, {about})")
+        for problem in notebooks.record(visit.path, to, end):
+            is_error = problem != notebooks.TIME_IS_UP
+            failed = failed or is_error
+            notebooks.say(f"  {'✗' if is_error else '–'} {problem}")
+    left_over = [visit for visit in plan([v.path for v in visits], to) if visit.to_do]
+    for visit in left_over:
+        notebooks.say(f"Left: {visit.path.stem}: {', '.join(visit.to_do)}")
+    notebooks.say("The same command goes on with that." if left_over else "Nothing is left to do.")
+    return failed

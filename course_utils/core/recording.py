@@ -1,5 +1,6 @@
 """Keeping what is measured here, while `make record` runs; `evidence` reads it back."""
 
+import hashlib
 import json
 import math
 import os
@@ -9,18 +10,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from course_utils.core import evidence, files
 from course_utils.core.evidence import EvidenceError, Experiment, Row, find_experiment
 from course_utils.core.machine import this_machine
-from course_utils.core.measured_code import code_of
 from course_utils.core.measurement import Measurement
 from course_utils.core.running import bar
 
 RECORD_TO = "COURSE_RECORD"  # the folder to record to; recording is off where it isn't set
 DEADLINE = "COURSE_DEADLINE"  # when to stop, in seconds since 1970; never where it isn't set
+READERS_OWN = ("predict-", "exercise-")  # beginnings of the ids of cells that a reader fills in
 SPREAD = ("_q1", "_q3", "_n")
 GO_ON = "The next `make record` goes on there."
 
@@ -91,6 +93,34 @@ def seconds_left() -> float:
     return float(os.environ.get(DEADLINE, "inf")) - time.time()
 
 
+@cache
+def code_of(chapter: str) -> str:
+    """A digest of the code on a chapter's page: `page:` and twelve hexadecimal digits.
+
+    Lines of comment, blank lines and the cells that a reader fills in don't count. Neither does
+    the library: whoever changes there what an experiment measures raises its version.
+    """
+    cells = json.loads(files.chapter_path(chapter).read_text(encoding="utf-8"))["cells"]
+    sources = [
+        "".join(cell["source"])
+        for cell in cells
+        if cell["cell_type"] == "code" and not cell["id"].startswith(READERS_OWN)
+    ]
+    lines = [line.rstrip() for source in sources for line in source.splitlines()]
+    code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+    return f"page:{hashlib.sha256(code.encode()).hexdigest()[:12]}"
+
+
+def is_current(content: dict[str, Any]) -> bool:
+    """Whether a recording of the experiment's present version was made by the page as it is now.
+
+    Digests without `page:`, kept until 2026-11-24, were of other code and can't be compared: such
+    a recording is current as long as the version is the same.
+    """
+    code = str(content.get("code"))
+    return not code.startswith("page:") or code == code_of(content["chapter"])
+
+
 def _sentence(case: Row, error: Exception) -> str:
     named = ", ".join(f"{column} {value}" for column, value in case.items())
     said = re.sub(r"/\S*/", "…/", (str(error).splitlines() or [""])[0])  # no folder of a machine
@@ -113,7 +143,7 @@ def _rows_so_far(wanted: Experiment) -> list[Row]:
         content = evidence.read_recording(path, wanted)
     except EvidenceError:
         return []
-    now = {"code": code_of(wanted.chapter, wanted.name), "versions": this_machine().versions}
+    now = {"code": code_of(wanted.chapter), "versions": this_machine().versions}
     return content["rows"] if now.items() <= content.items() else []
 
 
@@ -166,7 +196,7 @@ def _keep(
         "machine": this_machine().as_dict(),
         "versions": this_machine().versions,
         "commit": _commit(),
-        "code": code_of(wanted.chapter, wanted.name),
+        "code": code_of(wanted.chapter),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "left_out": list(left_out),
         "missing_rows": missing,

@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,9 @@ from course_utils.memory.snapshots import safe_pickle
 
 Content = dict[str, Any]
 
-SCHEMA = files.DATA / "recording.schema.json"
-FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # no recording of this course is older
 CLOCK_ERROR = timedelta(hours=1)  # that a machine's calendar may be ahead
 SPREAD_BOUND = 2.0  # of the median: what half of the repetitions may span, generously
-JITTER_SECONDS = 2e-5  # spread that no repetition tells from the system's own
-UNITS = re.compile(r"(^|_)(seconds|bytes|[mg]i?b|per_s|flops)(_q[13])?$")  # what can't be negative
-OTHER_UNITS = re.compile(
-    r"(^|_)(time|times|sec|secs|ms|us|µs|ns|minutes|hours|[tg]?flops?ps|[tg]flops?|[kmg]bps)$"
-    r"|(?<!_per)_s$"
-)
+JITTER_SECONDS = 2e-5  # a spread that can't be told from the operating system's own
 PERSONAL = {
     "a path of a machine": r"(?<![\w.:/)])(/(?!pytorch/|usr/|dev/|proc/|sys/)[\w.+-]+){2,}"
     r"|\b[A-Z]:\\|~/",
@@ -39,106 +33,80 @@ HOME = re.compile(rb"/(home|root|Users|work|tmp|content|mnt|scratch)/")
 def judge(path: Path) -> list[str]:
     """Every objection to a recorded file, each a sentence with the file and its row.
 
-    The file stands where it was recorded to: <machine>/<chapter>/<experiment>.json. Whether rows
-    were left out or are missing is no objection, nor is a GPU whose data sheet isn't known.
+    The file's path ends in <machine>/<chapter>/<experiment>.json. Rows that were left out or are
+    missing are no objection, nor is a GPU whose data sheet isn't known.
     """
     where = "/".join(path.parts[-3:])
     content, found = well_formed(path)
     if content is not None:
-        checks = (_checksum, _declared, _numbers, _spread, _names_nobody, _date)
+        checks = (_spread, _names_nobody, plausible.too_fast, plausible.too_large)
         found = [objection for check in checks for objection in check(content)]
-        found += [*plausible.too_fast(content), *plausible.too_large(content)]
-        found += [*_place(content, path), *_snapshots(content, path)]
+        for of_file in (_true, _place, _snapshots):
+            found += of_file(content, path)
     return [f"{where}: {objection}" for objection in found]
 
 
 def well_formed(path: Path) -> tuple[Content | None, list[str]]:
-    """What a recorded file holds, and no objection; None, and why, where its form is another."""
+    """A recorded file's content; None, and the objections, where it breaks the JSON schema."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except (OSError, ValueError, RecursionError):
         return None, ["can't be read as JSON"]
-    found = list(_form(content))
+    found = []
+    for error in _validator().iter_errors(content):
+        place = list(error.absolute_path)
+        if place[:1] == ["rows"] and len(place) > 1:
+            place = [f"row {place[1] + 1}", *place[2:]]
+        found.append("".join(f"{part}: " for part in place) + f"{error.message:.200}")
     return (None, found) if found else (content, [])
 
 
-def _form(content: Any) -> Iterator[str]:
-    """By data/recording.schema.json."""
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+@cache
+def _validator() -> Any:
     from jsonschema import Draft202012Validator
 
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    for error in Draft202012Validator(schema).iter_errors(content):
-        path = list(error.absolute_path)
-        if path[:1] == ["rows"] and len(path) > 1:
-            path = [f"row {path[1] + 1}", *path[2:]]
-        place = "".join(f"{part}: " for part in path)
-        yield f"{place}{error.message:.200}"
+    schema = files.ROOT / "data" / "recording.schema.json"
+    return Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
 
 
-def _checksum(content: Content) -> Iterator[str]:
-    rest = {key: value for key, value in content.items() if key != "sha256"}
-    if evidence.digest(rest) != content["sha256"]:
-        yield "isn't what was recorded: its checksum differs"
-
-
-def _declared(content: Content) -> Iterator[str]:
-    """The experiment, its version and columns are those of data/experiments.json."""
+def _true(content: Content, path: Path) -> Iterator[str]:
+    """It is unedited, of a date that was, and of an experiment's present version and columns."""
     try:
         declared = evidence.find_experiment(f"{content['chapter']}/{content['experiment']}")
+        evidence.read_recording(path, declared)
+        unknown = set().union(*content["rows"]) - {
+            column + end for column in declared.columns for end in ("", *SPREAD)
+        }
+        yield from (f"column {column} isn't declared" for column in sorted(unknown))
     except evidence.EvidenceError as error:
         yield str(error)
-        return
-    if content["version"] != declared.version:
-        yield f"version {content['version']} of an experiment that is at {declared.version}"
-    for column in filter(OTHER_UNITS.search, declared.columns):
-        yield f"column {column}: a time is in _seconds, a rate _per_s, a size in _bytes"
-    allowed = {column + end for column in declared.columns for end in ("", *SPREAD)}
-    for column in sorted(set().union(*content["rows"]) - allowed):
-        places = [place for place, row in enumerate(content["rows"], 1) if column in row]
-        yield f"{_rows(places)}: column {column} isn't declared in data/experiments.json"
-    for column in declared.columns:
-        places = [place for place, row in enumerate(content["rows"], 1) if column not in row]
-        if places:
-            yield f"{_rows(places)}: column {column} is missing"
-
-
-def _rows(places: list[int]) -> str:
-    return f"row {places[0]}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")
-
-
-def _numbers(content: Content) -> Iterator[str]:
-    for place, row in enumerate(content["rows"], 1):
-        for column, value in plausible.numbers(row).items():
-            if isinstance(value, float) and not math.isfinite(value):
-                yield f"row {place}: {column} is {value}, no finite number"
-            elif value < 0 and UNITS.search(column):
-                yield f"row {place}: {column} {value:.4g} is negative"
+    try:
+        if datetime.fromisoformat(content["date"]) > datetime.now(UTC) + CLOCK_ERROR:
+            yield f"dated {content['date']}, in the future"
+    except ValueError:
+        yield f"{content['date']} is no date"
 
 
 def _spread(content: Content) -> Iterator[str]:
-    """Where repetitions were kept: a count, and quartiles about the median, not too far apart."""
+    """Quartiles are around their median, and not too far apart."""
     for place, row in enumerate(content["rows"], 1):
         found = plausible.numbers(row)
-        for column, median in found.items():
-            kept = [found[column + end] for end in SPREAD if column + end in found]
-            if len(kept) == len(SPREAD):
-                yield from (f"row {place}: {said}" for said in _quartiles(column, median, *kept))
-            elif kept:
-                named = ", ".join(column + end for end in SPREAD)
-                yield f"row {place}: of {named} some are missing"
-
-
-def _quartiles(column: str, median: float, low: float, high: float, count: float) -> Iterator[str]:
-    if not low <= median <= high:
-        yield f"{column} {median:.4g} isn't between its quartiles {low:.4g} and {high:.4g}"
-    if count < 1:
-        yield f"{column} is the median of {count} repetitions"
-    jitter = JITTER_SECONDS if column.endswith("seconds") else 0.0
-    if UNITS.search(column) and high - low > max(SPREAD_BOUND * median, jitter):
-        yield (
-            f"half of the repetitions of {column} span {low:.3g} to {high:.3g}, more than "
-            f"{SPREAD_BOUND:g} times their median {median:.3g}: was the machine busy? Record again"
-        )
+        for column in (name.removesuffix("_q1") for name in found if name.endswith("_q1")):
+            median, low, high = (found.get(column + end, math.nan) for end in ("", "_q1", "_q3"))
+            if not low <= median <= high:
+                yield f"row {place}: {column} {median} isn't between its quartiles {low} and {high}"
+            jitter = JITTER_SECONDS if column.endswith("seconds") else 0
+            timed = column.endswith(("seconds", "per_s"))  # a ratio may be spread wider
+            if timed and high - low > max(SPREAD_BOUND * median, jitter):
+                yield (
+                    f"row {place}: half of the repetitions of {column} span {low:.3g} to "
+                    f"{high:.3g}, more than {SPREAD_BOUND:g} times their median {median:.3g}: "
+                    "was the machine busy? Record again"
+                )
 
 
 def _names_nobody(content: Content) -> Iterator[str]:
@@ -156,47 +124,31 @@ def _names_nobody(content: Content) -> Iterator[str]:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        yield from (text for part in value.values() for text in _texts(part))
-    elif isinstance(value, list):
-        yield from (text for part in value for text in _texts(part))
-
-
-def _date(content: Content) -> Iterator[str]:
-    try:
-        date = datetime.fromisoformat(content["date"])
-    except ValueError:
-        yield f"{content['date']} is no date"
-        return
-    if date > datetime.now(UTC) + CLOCK_ERROR:
-        yield f"dated {content['date']}, in the future"
-    if date < FIRST_DAY:
-        yield f"dated {content['date']}, before the course recorded anything"
+    elif isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        yield from (text for part in parts for text in _texts(part))
 
 
 def _place(content: Content, path: Path) -> Iterator[str]:
     """The file is called after its experiment, its folders after the chapter and the machine."""
-    wanted = (_slug(content["machine"]), content["chapter"], f"{content['experiment']}.json")
+    plain = {key: value for key, value in content["machine"].items() if key != "name"}
+    gpus = tuple(GPU(g["name"], g["memory_bytes"], tuple(g["capability"])) for g in plain["gpus"])
+    machine = Machine(**plain | {"gpus": gpus}, versions={}, hidden_gpus=None)
+    wanted = (machine.slug, content["chapter"], f"{content['experiment']}.json")
     if path.resolve().parts[-3:] != wanted:
         yield f"by what it says it belongs into {'/'.join(wanted)}"
-
-
-def _slug(machine: dict[str, Any]) -> str:
-    gpus = tuple(GPU(g["name"], g["memory_bytes"], tuple(g["capability"])) for g in machine["gpus"])
-    plain = {key: value for key, value in machine.items() if key not in ("name", "gpus")}
-    return Machine(**plain, gpus=gpus, versions={}, hidden_gpus=None).slug
-
-
-def _snapshots(content: Content, path: Path) -> Iterator[str]:
-    """Files that rows name stand beside the recording, unchanged, and can be opened safely."""
-    rows = [(place, row) for place, row in enumerate(content["rows"], 1) if "file" in row]
-    for (place, row), file in zip(rows, named_files(content, path), strict=True):
-        yield from (f"row {place}: {row['file']} {said}" for said in _snapshot(row, file, path))
 
 
 def named_files(content: Content, path: Path) -> list[Path]:
     """The files that the rows of the recording at `path` name, wherever they lead."""
     return [path.parents[2] / str(row["file"]) for row in content["rows"] if "file" in row]
+
+
+def _snapshots(content: Content, path: Path) -> Iterator[str]:
+    """Files that rows name are beside the recording, unchanged, and can be opened safely."""
+    rows = [(place, row) for place, row in enumerate(content["rows"], 1) if "file" in row]
+    for (place, row), file in zip(rows, named_files(content, path), strict=True):
+        yield from (f"row {place}: {row['file']} {said}" for said in _snapshot(row, file, path))
 
 
 def _snapshot(row: evidence.Row, file: Path, path: Path) -> Iterator[str]:

@@ -14,34 +14,30 @@ def verdict(folder: Path) -> tuple[list[str], bool]:
     """
     if not folder.exists() and folder != files.RECORDED:
         raise FileNotFoundError(f"There is no {folder} to judge.")
-    found = recordings(folder)
-    objections = [objection for path in found for objection in judge(path)] + strays(folder)
-    remarks = dict.fromkeys(filter(None, (plausible.not_judged(c) for _, c in whole(folder))))
-    files_judged = f"{len(found)} file{'' if len(found) == 1 else 's'}"
-    said = f"{len(objections)} objections" if objections else "no objection"
-    lines = [*(f"✗ {objection}" for objection in objections), *(f"– {r}" for r in remarks)]
-    return [*lines, f"{files_judged}, {said}"], bool(objections)
-
-
-def recordings(folder: Path) -> list[Path]:
-    """The recorded files below a folder, in order; or the one that `folder` is."""
-    return [folder] if folder.is_file() else sorted(folder.rglob("*.json"))
-
-
-def whole(folder: Path) -> list[tuple[Path, Content]]:
-    """The recordings below a folder that have the form of one, with what they hold."""
-    read = ((path, well_formed(path)[0]) for path in recordings(folder))
-    return [(path, content) for path, content in read if content is not None]
-
-
-def strays(folder: Path) -> list[str]:
-    """A sentence for each file below a folder that is no recording and that none names."""
-    named = {n.resolve() for path, content in whole(folder) for n in named_files(content, path)}
-    return [
+    found, good = _recordings(folder), whole(folder)
+    named = {named.resolve() for path, content in good for named in named_files(content, path)}
+    objections = [objection for path in found for objection in judge(path)]
+    objections += [
         f"{'/'.join(path.parts[-3:])}: no recording, and none names it"
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".json" and path.resolve() not in named
     ]
+    remarks = dict.fromkeys(filter(None, (plausible.not_judged(c) for _, c in good)))
+    judged = f"{len(found)} file{'' if len(found) == 1 else 's'}"
+    said = f"{len(objections)} objections" if objections else "no objection"
+    lines = [*(f"✗ {objection}" for objection in objections), *(f"– {r}" for r in remarks)]
+    return [*lines, f"{judged}, {said}"], bool(objections)
+
+
+def whole(folder: Path) -> list[tuple[Path, Content]]:
+    """The recordings below a folder that have the form of one, with their content."""
+    read = ((path, well_formed(path)[0]) for path in _recordings(folder))
+    return [(path, content) for path, content in read if content is not None]
+
+
+def _recordings(folder: Path) -> list[Path]:
+    """The recorded files below a folder, in order; or the one that `folder` is."""
+    return [folder] if folder.is_file() else sorted(folder.rglob("*.json"))
 
 
 def how_to_offer(folder: Path) -> str:
@@ -51,7 +47,7 @@ def how_to_offer(folder: Path) -> str:
     """
     shown = folder.relative_to(files.ROOT) if folder.is_relative_to(files.ROOT) else folder
     return (
-        f"Recorded in {shown}: names of processor and GPU, versions, commit, date and what was "
+        f"Recorded in {shown}: names of CPU and GPU, versions, commit, date and what was "
         "measured; no name of a user, host or folder. The files stay here until you offer them.\n"
         f"Before you do: .venv/bin/python -m course_utils judge {shown}\n"
         f"Then offer them unedited: a pull request with data/recorded/{folder.name}/ and nothing "

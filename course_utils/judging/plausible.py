@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
@@ -15,6 +14,7 @@ GEFORCE_CLOCKS = 1.25  # those boost past the sheet's clock (RTX 3090: 1.70 GHz)
 LARGE = 2**29  # bytes of a working set of which L2 (up to 126 MB) keeps a quarter at most
 KEPT_IN_L2 = 1.25  # and so its bytes may come by that much faster than from memory
 SIZES = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**30}
+UNBOUNDED = (math.inf, "")
 
 
 def _peak(specs: Specs, row: Row) -> tuple[float, str]:
@@ -29,8 +29,8 @@ def _peak(specs: Specs, row: Row) -> tuple[float, str]:
 
 def _memory(specs: Specs, row: Row) -> tuple[float, str]:
     """Bytes/s; a working set that L2 may hold has no bound."""
-    if row.get("n_bytes", LARGE) < LARGE:
-        return math.inf, ""
+    if numbers(row).get("n_bytes", LARGE) < LARGE:
+        return UNBOUNDED
     return specs.memory_gb_per_s * 1e9 * KEPT_IN_L2, "what its memory delivers"
 
 
@@ -40,41 +40,27 @@ def _to_host(specs: Specs, _row: Row) -> tuple[float, str]:
 
 
 def _to_peer(specs: Specs, _row: Row) -> tuple[float, str]:
-    """Bytes/s; boards with PCIe may have a bridge that no data sheet of one board tells of."""
+    """Bytes/s; PCIe boards may have a bridge that one board's data sheet doesn't mention."""
     if not specs.link.startswith("NVLink"):
-        return math.inf, ""
+        return UNBOUNDED
     return specs.link_gb_per_s / 2 * 1e9, f"one way of {specs.link}, its link to other GPUs"
 
 
-@dataclass(frozen=True)
-class Limit:
-    """How fast a rate in an experiment's rows can be.
-
-    It holds for rows with a text that the pattern `where` matches. `rate` is a column, or two with
-    a `/` between; multiplied by `unit` it is in FLOP/s or bytes/s, and `most` says how many of
-    those the GPU can reach, and why.
-    """
-
-    experiment: str  # chapter/name, `*` for any
-    where: str
-    rate: str
-    unit: float
-    most: Callable[[Specs, Row], tuple[float, str]]
-
-
-LIMITS = (
-    Limit("*", "", "flop_per_s", 1, _peak),
-    Limit("*", "", "tflop_per_s", 1e12, _peak),
-    Limit("*/roofline_points", "", "flops/seconds", 1, _peak),
-    Limit("*/roofline_points", "", "n_bytes/seconds", 1, _memory),
-    Limit("*/stream", r"\(GPU\)", "gb_per_s", 1e9, _memory),
-    Limit("*/host_device_copies", "host to device|device to host", "gb_per_s", 1e9, _to_host),
-    # each byte of a copy is counted once there, and both read and written
-    Limit("*/host_device_copies", "within a device", "gb_per_s", 2e9, _memory),
-    Limit("*/host_device_copies", "device to device", "gb_per_s", 1e9, _to_peer),
-    Limit("02_*/copies", "", "gb_per_s", 1e9, _to_host),
+# In rows of these experiments with a text that matches the pattern: a rate (a column, or two with
+# a `/` between), what it is multiplied by to be in FLOP/s or bytes/s, and the most that it can be.
+LIMITS: tuple[tuple[str, str, str, float, Callable[[Specs, Row], tuple[float, str]]], ...] = (
+    ("*", "", "flop_per_s", 1, _peak),
+    ("*", "", "tflop_per_s", 1e12, _peak),
+    ("*/roofline_points", "", "flops/seconds", 1, _peak),
+    ("*/roofline_points", "", "n_bytes/seconds", 1, _memory),
+    ("*/stream", r"\(GPU\)", "gb_per_s", 1e9, _memory),
+    ("*/host_device_copies", "host to device|device to host", "gb_per_s", 1e9, _to_host),
+    # a copy's bytes are counted once there, and are both read and written
+    ("*/host_device_copies", "within a device", "gb_per_s", 2e9, _memory),
+    ("*/host_device_copies", "device to device", "gb_per_s", 1e9, _to_peer),
+    ("02_*/copies", "", "gb_per_s", 1e9, _to_host),
     # every byte leaves its GPU once, whatever the algorithm
-    Limit("*/nccl_allreduce", "", "n_bytes/seconds", 1, _to_peer),
+    ("*/nccl_allreduce", "", "n_bytes/seconds", 1, _to_peer),
 )
 
 
@@ -84,19 +70,29 @@ def too_fast(content: dict[str, Any]) -> Iterator[str]:
     Without a GPU, or with one whose data sheet isn't known, there is none.
     """
     specs = _specs(content)
+    if specs is None:
+        return
     experiment = f"{content['chapter']}/{content['experiment']}"
-    limits = [limit for limit in LIMITS if fnmatch(experiment, limit.experiment)]
-    for place, row in enumerate(content["rows"], 1) if specs else ():
-        for limit in limits:
-            found = _rate(row, limit.rate)
-            if specs and found is not None and _is_meant(limit, row):
-                most, what = limit.most(specs, row)
-                if found * limit.unit > most:
-                    yield (
-                        f"row {place}: {limit.rate} {found:.4g} is above the "
-                        f"{most / limit.unit:.4g} of a {specs.title} ({what}, with what is "
-                        "allowed for clocks and caches)"
-                    )
+    limits = [limit for limit in LIMITS if fnmatch(experiment, limit[0])]
+    for place, row in enumerate(content["rows"], 1):
+        texts = "\n".join(value for value in row.values() if isinstance(value, str))
+        for _, pattern, rate, unit, limit in limits:
+            found = _rate(row, rate)
+            most, what = limit(specs, row)
+            if found * unit > most and re.search(pattern, texts):
+                yield (
+                    f"row {place}: {rate} {found:.4g} is above the {most / unit:.4g} of a "
+                    f"{specs.title} ({what}, with what is allowed for clocks and caches)"
+                )
+
+
+def _rate(row: Row, rate: str) -> float:
+    """A column, or the quotient of two; minus infinity where the row hasn't got them."""
+    above, _, below = rate.partition("/")
+    found = numbers(row) | {"": 1}
+    if above not in found or below not in found:
+        return -math.inf
+    return found[above] / found[below] if found[below] else math.inf
 
 
 def too_large(content: dict[str, Any]) -> Iterator[str]:
@@ -120,26 +116,10 @@ def not_judged(content: dict[str, Any]) -> str | None:
 
 def numbers(row: Row) -> dict[str, float]:
     """The columns of a row that hold numbers; True and False are none."""
-    return {
-        column: value
-        for column, value in row.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+    found = {column: value for column, value in row.items() if isinstance(value, int | float)}
+    return {column: value for column, value in found.items() if not isinstance(value, bool)}
 
 
 def _specs(content: dict[str, Any]) -> Specs | None:
     gpus = content["machine"]["gpus"]
     return gpu_specs(gpus[0]["name"]) if gpus else None
-
-
-def _is_meant(limit: Limit, row: Row) -> bool:
-    texts = [""] + [value for value in row.values() if isinstance(value, str)]
-    return any(re.search(limit.where, text) for text in texts)
-
-
-def _rate(row: Row, rate: str) -> float | None:
-    above, _, below = rate.partition("/")
-    found = numbers(row) | {"": 1}
-    if above not in found or below not in found:
-        return None
-    return found[above] / found[below] if found[below] else math.inf

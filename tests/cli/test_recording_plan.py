@@ -1,82 +1,110 @@
-"""`make record`: what it finds to do, in which order, how long that takes, when it stops."""
+"""`make record`: what it finds to do, in which order, and when it stops."""
 
 import json
 import shutil
+import time
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 
-from course_utils.cli import recording_plan
-from course_utils.cli.recording_plan import plan, seconds_of, state
+from course_utils.cli import notebooks, recording_plan
+from course_utils.cli.recording_plan import Visit, make, plan, recordable
 from course_utils.core import evidence
-from course_utils.core.files import chapters
-from course_utils.core.gpus import gpu_specs
-from course_utils.core.recording import record
-from tests.support.visits import visit
+from course_utils.core.files import chapter_path, chapters
+from tests.support.recordings import CHAPTER, forge, put
 
 
-def test_every_experiment_of_the_course_is_planned_and_no_other():
-    for chapter, declared in evidence.experiments().items():
-        planned = recording_plan.planned_work()[chapter]["experiments"]
-        assert set(planned) == set(declared), chapter
-        assert all(work["worth"] in (1, 2, 3) for work in planned.values())
+def test_what_the_plan_names_are_chapters_and_experiments():
+    for chapter, work in evidence.data("recording_plan.json").items():
+        assert set(work.get("needs", ())) <= set(evidence.experiments()[chapter]), chapter
 
 
-def test_on_an_h200_all_chapters_together_are_estimated_at_16_minutes_or_less(
+def test_an_experiment_is_planned_where_its_gpus_and_one_of_its_programs_are(monkeypatch):
+    def found(chapter, *capabilities):
+        return set(recordable(chapter, capabilities)) - {"claims"}
+
+    assert "dp_vs_ddp" not in found("12_data_parallelism", (9, 0))
+    assert "dp_vs_ddp" in found("12_data_parallelism", (9, 0), (9, 0))
+    assert found("06_floating_point_formats", (8, 6)) == set()
+    assert found("06_floating_point_formats", (8, 9)) == {"fp8_accumulation"}
+    monkeypatch.setattr(shutil, "which", {"python3.13t": "/bin/python3.13t"}.get)
+    assert found("05_input_pipeline") == {"libraries", "no_gil"}
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert found("05_input_pipeline") == {"libraries"}
+
+
+def test_chapters_come_in_the_plans_order_with_the_gpus_seconds_where_there_is_one(
     fake_machine, tmp_path
 ):
-    fake_machine(gpus=1)
-    visits = plan(chapters(), tmp_path)
-    assert all(visit.to_do for visit in visits)
-    assert 120 < sum(visit.seconds for visit in visits) <= 16 * 60
+    seconds = []
+    for gpus in (0, 1):
+        fake_machine(gpus=gpus)
+        visits = plan(chapters(), tmp_path)
+        planned = list(evidence.data("recording_plan.json"))
+        assert [visit.path.stem for visit in visits[: len(planned)]] == planned
+        assert all(visit.to_do for visit in visits)
+        seconds.append(sum(visit.seconds for visit in visits))
+    assert 5 * 60 < seconds[0] < 10 * 60 < seconds[1] < 20 * 60
 
 
-def test_an_experiment_that_names_programs_is_planned_where_one_of_them_is(monkeypatch):
-    monkeypatch.setattr(shutil, "which", {"two": "/bin/two"}.get)
-    assert recording_plan.has_program({"programs": ["one", "two"]})
-    assert not recording_plan.has_program({"programs": ["one"]})
-    assert recording_plan.has_program({"worth": 1})
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (put(0, "missing_rows"), ""),
+        (put(2, "missing_rows"), "unfinished"),
+        (put("page:0123456789ab", "code"), "older than the page"),
+        (put(1, "version"), "of another version, or damaged"),
+    ],
+)
+def test_what_this_page_recorded_whole_is_not_done_again_unless_that_is_asked(
+    keep, monkeypatch, change, reason
+):
+    path = forge(keep("speed"), change)
+    monkeypatch.setattr(recording_plan, "_planned", dict)
+    (visit,) = plan([chapter_path(CHAPTER)], path.parents[2])
+    assert (visit.reasons["speed"], visit.reasons["claims"]) == (reason, "missing")
+    (visit,) = plan([chapter_path(CHAPTER)], path.parents[2], again=True)
+    assert set(visit.reasons.values()) == {"to do again"}
 
 
-def test_an_estimate_follows_from_operations_bytes_and_processes():
-    h200 = gpu_specs("H200")
-    assert seconds_of({"flops": {"bf16": 989e12}}, h200) == pytest.approx(1 / 0.5)
-    assert seconds_of({"bytes": 4800e9}, h200) == pytest.approx(1 / 0.7)
-    assert seconds_of({"link_bytes": 64e9 * 0.7}, h200) == pytest.approx(1)
-    assert seconds_of({"processes": 2, "seconds": 1}, h200) == 13
-    assert seconds_of({"flops": {"bf16": 1e15}, "seconds": 1}, None) == 1
-    t4 = gpu_specs("T4")
-    assert seconds_of({"flops": {"bf16": 8.1e12}}, t4) == pytest.approx(2), "no BF16: as FP32"
+def test_a_chapter_that_does_not_fit_is_not_begun_and_a_later_one_that_fits_is(
+    monkeypatch, tmp_path, capsys
+):
+    begun = []
+    visits = [
+        Visit(chapter_path(name), seconds, {"x": "missing"})
+        for name, seconds in (("09", 120), ("02", 100))
+    ]
+    monkeypatch.setattr(notebooks, "record", lambda path, *_: begun.append(path.stem[:2]) or [])
+    monkeypatch.setattr(recording_plan, "plan", lambda *_: visits[:1])
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    assert not make(visits, tmp_path, minutes=2)
+    assert begun == ["02"]
+    said = capsys.readouterr().out
+    assert "09_memory_snapshots isn't begun: it takes ≈ 120 s, 110 are left" in said
+    assert "Left: 09_memory_snapshots: x" in said and "The same command goes on with that." in said
 
 
-def test_what_gives_the_most_for_its_time_comes_first(monkeypatch, tmp_path):
-    made = {"01": visit("01", 3, 90), "02": visit("02", 3, 10), "06": visit("06", 1, 0, reason="")}
-    monkeypatch.setattr(recording_plan, "_visit", lambda path, *_: made[path.stem[:2]])
-    order = [v.path.stem[:2] for v in plan([v.path for v in made.values()], tmp_path)]
-    assert order == ["02", "01", "06"]
+@pytest.mark.thorough("course_utils/cli", "course_utils/core/recording.py")
+def test_a_chapter_that_runs_over_is_stopped_and_what_it_measured_is_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "EXECUTED", tmp_path / "executed")
+    cells = [
+        "from course_utils import start, record; start('02_async_execution')",
+        "record('logging', {'a step': 2.0})",
+        "import time; time.sleep(600)",
+    ]
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in cells])
+    path = tmp_path / "02_async_execution.ipynb"
+    nbformat.write(page, path)
 
+    def kept():
+        return list((tmp_path / "recorded").glob("*/02_async_execution/*"))
 
-@pytest.fixture
-def _recorded(recording, fake_machine, monkeypatch):
-    fake_machine(gpus=1)
-    for room in ("core.recording", "cli.recording_plan"):
-        monkeypatch.setattr(f"course_utils.{room}.code_of", lambda *_: "c0de")
-    record("speed", [{"what": "a", "run_seconds": 1.0}])
-    return recording / "h200-x1"
-
-
-def test_an_experiment_is_done_when_this_code_recorded_all_of_it(_recorded, monkeypatch):
-    assert state("02_async_execution", "speed", _recorded) == ""
-    assert state("02_async_execution", "claims", _recorded) == "missing"
-    path = _recorded / "02_async_execution" / "speed.json"
-    content = json.loads(path.read_text())
-    content["missing_rows"] = 2
-    content["sha256"] = evidence.digest({k: v for k, v in content.items() if k != "sha256"})
-    path.write_text(json.dumps(content))
-    assert state("02_async_execution", "speed", _recorded) == "unfinished"
-    path.write_text("{")
-    assert state("02_async_execution", "speed", _recorded) == "not readable"
-
-
-def test_an_experiment_is_to_be_measured_again_when_its_code_changed(_recorded, monkeypatch):
-    monkeypatch.setattr(recording_plan, "code_of", lambda *_: "0ther")
-    assert state("02_async_execution", "speed", _recorded) == "older than its code"
+    deadline = 1e9  # which the clock shows as soon as the second cell has recorded
+    clock = SimpleNamespace(time=lambda: deadline if kept() else 0.0)
+    monkeypatch.setattr(notebooks, "time", clock)
+    assert notebooks.record(path, tmp_path / "recorded", deadline) == [notebooks.TIME_IS_UP]
+    (found,) = kept()
+    assert found.name == "logging.json", "nothing half-written"
+    assert json.loads(found.read_text())["rows"] == [{"step": "a step", "each_over_late": 2.0}]
