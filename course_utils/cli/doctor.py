@@ -67,7 +67,7 @@ def _torch() -> Iterator[Finding]:
 
     build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU"
     release = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    advice = "" if release >= (2, 11) else "; the course needs 2.11. {REINSTALL}"
+    advice = "" if release >= (2, 11) else f"; the course needs 2.11. {REINSTALL}"
     yield Finding(release >= (2, 11), "torch", f"{torch.__version__}, {build}{advice}")
     memory = this_machine().memory_bytes
     box = f"{this_machine().processor}, {this_machine().cores} cores usable"

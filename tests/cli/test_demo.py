@@ -1,7 +1,10 @@
 """In front of a class: rehearsal, and a chapter that opens with what is stored at hand."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from course_utils.__main__ import main
 from course_utils.cli import demo
@@ -10,27 +13,22 @@ from course_utils.lesson import page
 from tests.support.written import notebook
 
 
-def test_a_rehearsal_names_what_is_slow_what_failed_and_what_is_not_live(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "SLOW_SECONDS", 2)  # a busy machine takes one for 1 / 0
+@pytest.mark.thorough("course_utils/cli")
+def test_a_rehearsal_names_what_is_slow_what_failed_and_what_is_not_live(tmp_path):
     path = notebook(
         tmp_path / "n.ipynb",
-        ("import time; time.sleep(2.2)",),
+        ("import time; time.sleep(0.2)",),
         ("1 / 0",),
         ("print('– a GPU is quick: not tested here (a GPU is needed; no recording)')",),
     )
     before = path.read_bytes()
-    report = demo.report(demo.rehearse(path))
+    slow, failed, silent = demo.rehearse(path)
+    assert slow.seconds >= 0.2 and path.read_bytes() == before
+    report = demo.report([replace(slow, seconds=6), replace(failed, seconds=5), silent])
     assert report.count("Slow in front of a class: ") == 1
-    assert "Slow in front of a class: cell 1, " in report
+    assert "Slow in front of a class: cell 1, 6 s" in report
     assert "✗ cell 2 failed: ZeroDivisionError" in report
-    assert "Not live here: a GPU is quick" in report
-    assert "in all" in report and path.read_bytes() == before
-
-
-def test_what_is_stored_for_a_class_is_a_copy_below_build(monkeypatch, tmp_path):
-    monkeypatch.setattr(demo, "STORED", tmp_path / "demo")
-    chapter = files.chapter_path("02")
-    assert demo.keep_stored(chapter).read_bytes() == chapter.read_bytes()
+    assert "Not live here: a GPU is quick" in report and "in all" in report
 
 
 def test_the_chapter_opens_with_what_is_stored_at_hand_and_jupyterlabs_options(
@@ -45,9 +43,8 @@ def test_the_chapter_opens_with_what_is_stored_at_hand_and_jupyterlabs_options(
         demo.subprocess, "run", lambda command, **how: opened.update(how, line=command) or finished
     )
     assert main(["demo", "06", "--no-browser", "--port", "9000"]) == 0
-    assert opened["line"][-4:] == [
-        "06_floating_point_formats.ipynb", "--no-browser", "--port", "9000"
-    ]  # fmt: skip
+    chapter = files.chapter_path("06")
+    assert opened["line"][-4:] == [chapter.name, "--no-browser", "--port", "9000"]
     assert opened["cwd"] == files.NOTEBOOKS
     stored = Path(opened["env"][page.DEMO])
-    assert stored.parent == tmp_path / "demo" and stored.exists()
+    assert stored.parent == tmp_path / "demo" and stored.read_bytes() == chapter.read_bytes()

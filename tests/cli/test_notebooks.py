@@ -7,30 +7,24 @@ import subprocess
 import sys
 import time
 
-import nbformat
+import psutil
 import pytest
 
 from course_utils.cli import notebooks
 from course_utils.core.files import ROOT
-
-
-def notebook(path, *sources):
-    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
+from tests.support.written import notebook
 
 
 def test_normalise_stores_one_clean_run(tmp_path):
     path = notebook(
         tmp_path / "n.ipynb",
-        "print('a', end='', flush=True); print('b')",
-        "import ipywidgets; ipywidgets.IntSlider()",
+        ("print('a', end='', flush=True); print('b')",),
+        ("import ipywidgets; ipywidgets.IntSlider()",),
     )
     notebooks.normalise(path)
     stored = json.loads(path.read_text())
     first, second = stored["cells"]
-    assert [c["execution_count"] for c in stored["cells"]] == [1, 2]
-    assert [c["id"] for c in stored["cells"]] == ["c0", "c1"]
+    assert [(c["execution_count"], c["id"]) for c in stored["cells"]] == [(1, "c0"), (2, "c1")]
     assert "".join(first["outputs"][0]["text"]) == "ab\n"
     assert list(second["outputs"][0]["data"]) == ["text/plain"]
     assert "widgets" not in stored["metadata"] and "execution" not in first["metadata"]
@@ -40,7 +34,7 @@ def test_normalise_stores_one_clean_run(tmp_path):
 
 
 def test_a_notebook_that_fails_is_left_as_it_was(tmp_path):
-    path = notebook(tmp_path / "n.ipynb", "1 + 1", "1 / 0")
+    path = notebook(tmp_path / "n.ipynb", ("1 + 1",), ("1 / 0",))
     before = path.read_bytes()
     with pytest.raises(notebooks.NotebookError, match=r"code cell 2 \(1 / 0\): ZeroDivisionError"):
         notebooks.normalise(path)
@@ -48,19 +42,37 @@ def test_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     assert os.listdir(tmp_path) == ["n.ipynb"]
 
 
-def test_a_kernel_that_dies_is_a_sentence(tmp_path):
-    path = notebook(tmp_path / "n.ipynb", "import os; os._exit(1)")
-    with pytest.raises(notebooks.NotebookError, match="the kernel died"):
+@pytest.mark.thorough("course_utils/cli/notebooks.py", "course_utils/lesson/start.py")
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        ("import os; os._exit(1)", "the kernel died"),
+        ("open('n.ipynb', 'a').write(' ')", "it was changed meanwhile"),
+        (
+            "from course_utils import start; start('02')\n"
+            "import warnings; warnings.warn('old', FutureWarning)",
+            "FutureWarning: old",
+        ),
+    ],
+)
+def test_a_dead_kernel_an_edit_made_meanwhile_and_a_deprecation_are_a_sentence(
+    source, says, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    path = notebook(tmp_path / "n.ipynb", (source,))
+    with pytest.raises(notebooks.NotebookError, match=says):
         notebooks.normalise(path)
+    assert json.loads(path.read_text())["cells"][0]["outputs"] == []
 
 
+@pytest.mark.thorough("course_utils/cli/notebooks.py", "course_utils/core")
 def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "EXECUTED", tmp_path / "executed")
     path = notebook(
         tmp_path / "02_async_execution.ipynb",
-        "from course_utils import start, record, claim; start('02_async_execution')",
-        "claim('it-fails', 'no', False)",
-        "record('logging', {'a step': 2.0})",
+        ("from course_utils import start, record, claim; start('02_async_execution')",),
+        ("claim('it-fails', 'no', False)",),
+        ("record('logging', {'a step': 2.0})",),
     )
     failed = notebooks.record(path, tmp_path / "recorded")
     assert len(failed) == 1 and "ClaimError" in failed[0]
@@ -71,76 +83,49 @@ def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, mon
     assert list((tmp_path / "executed").glob("*/02_async_execution.ipynb"))
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(notebooks.NotebookError, match=r"Nothing was run: .*--to FOLDER"):
-        notebooks.record(tmp_path / "never_read.ipynb", tmp_path / "file" / "below")
-
-
-def test_a_deprecation_warning_fails_a_chapter_in_ci(tmp_path, monkeypatch):
-    monkeypatch.setenv("COURSE_STRICT", "1")
-    path = notebook(
-        tmp_path / "n.ipynb",
-        "from course_utils import start; start('02')",
-        "import warnings; warnings.warn('old', FutureWarning)",
-    )
-    with pytest.raises(notebooks.NotebookError, match="FutureWarning: old"):
-        notebooks.normalise(path)
-
-
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"nbformat": 9}'])
-def test_what_is_no_notebook_gets_a_sentence(tmp_path, text):
-    path = tmp_path / "n.ipynb"
-    path.write_text(text)
+def test_what_is_no_notebook_and_a_folder_that_cannot_be_written_get_a_sentence(tmp_path, text):
+    (tmp_path / "n.ipynb").write_text(text)
     with pytest.raises(notebooks.NotebookError, match="can't be read as a notebook"):
-        notebooks.normalise(path)
+        notebooks.normalise(tmp_path / "n.ipynb")
+    with pytest.raises(notebooks.NotebookError, match=r"Nothing was run: .*--to FOLDER"):
+        notebooks.record(tmp_path / "never_read.ipynb", tmp_path / "n.ipynb" / "below")
 
 
-def test_an_edit_made_while_it_runs_is_not_lost(tmp_path):
-    path = notebook(tmp_path / "n.ipynb", f"open({str(tmp_path / 'n.ipynb')!r}, 'a').write(' ')")
-    with pytest.raises(notebooks.NotebookError, match="it was changed meanwhile"):
-        notebooks.normalise(path)
+STOPPED = """
+import sys
+from pathlib import Path
+from course_utils.__main__ import main
+from course_utils.core import files
+
+files.ROOT = files.NOTEBOOKS = files.SOLUTIONS = Path(sys.argv[1])
+sys.exit(main(["normalise", "02"]))
+"""
 
 
-@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
-def test_normalise_can_be_stopped_and_leaves_no_kernel(tmp_path, signal_name):
+@pytest.mark.thorough("course_utils/cli/notebooks.py", "course_utils/__main__.py")
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_normalise_can_be_stopped_and_leaves_no_kernel(tmp_path, signal_number):
+    pid = tmp_path / "pid"
     path = notebook(
-        tmp_path / "n.ipynb",
-        f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))",
-        "import time; time.sleep(60)",
+        tmp_path / "02_async_execution.ipynb",
+        (f"import os, time; print(os.getpid(), file=open({str(pid)!r}, 'w')); time.sleep(600)",),
     )
     before = path.read_bytes()
-    code = (
-        "import sys, pathlib; from course_utils import __main__ as m;"
-        "from course_utils.cli import notebooks as n;"
-        "m._chapters = lambda names: [pathlib.Path(names[0])];"
-        "m._normalise = lambda o: n.normalise(m._chapters(o.chapters)[0]) and 0;"
-        f"sys.exit(m.main(['normalise', {str(path)!r}]))"
-    )
     running = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", STOPPED, tmp_path], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
-    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
-    time.sleep(0.5)
-    running.send_signal(getattr(signal, signal_name))
-    _, said = running.communicate(timeout=60)
+    wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+    running.send_signal(signal_number)
+    _, said = running.communicate(timeout=120)
     assert running.returncode == 130, said
     assert "Stopped. Nothing half-written is left." in said
     assert path.read_bytes() == before
-    wait_until(lambda: not is_running(int((tmp_path / "pid").read_text())))
+    wait_until(lambda: not psutil.pid_exists(int(pid.read_text())))
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never happened"
-        time.sleep(0.1)
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        time.sleep(0.05)

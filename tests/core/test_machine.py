@@ -2,6 +2,8 @@
 
 import pytest
 
+from course_utils.core import machine
+
 
 @pytest.mark.parametrize(
     "visible, cuda, says",
@@ -12,11 +14,8 @@ import pytest
     ],
 )
 def test_a_gpu_that_torch_does_not_see_is_explained(monkeypatch, visible, cuda, says):
-    from course_utils.core import machine
-
     monkeypatch.setattr(machine, "query_gpus", lambda fields: ["NVIDIA H200"])
-    if visible is None:
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    else:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert says in machine._hidden_gpus(cuda, None)

@@ -7,11 +7,17 @@ from course_utils import measure
 from course_utils.core import machine, timing
 
 
-def test_the_device_clock_needs_a_gpu():
-    if torch.cuda.is_available():
-        pytest.skip("a GPU is here")
-    with pytest.raises(ValueError, match="needs work on a CUDA GPU"):
-        measure(lambda: None, clock="device")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"clock": "device"}, "needs work on a CUDA GPU"),
+        ({"clock": "host", "flush_l2": True}, "flush_l2 needs the device's clock"),
+    ],
+)
+def test_what_only_a_gpu_can_measure_is_refused_without_one(options, says):
+    with pytest.raises(ValueError, match=says):
+        measure(lambda: None, **options)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -40,8 +46,3 @@ def test_of_eight_gpus_only_those_in_use_are_waited_for(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda index=2: waited.append(index))
     timing.synchronize()
     assert waited == [2, 5]
-
-
-def test_cold_data_are_refused_by_the_hosts_clock():
-    with pytest.raises(ValueError, match="flush_l2 needs the device's clock"):
-        measure(lambda: None, clock="host", flush_l2=True)

@@ -10,51 +10,38 @@ from course_utils.core.files import INDEX, ROOT
 from tools import hosted
 
 
-@pytest.fixture
-def pip(monkeypatch):
-    """What pip would have been asked: its arguments and the constraints it was given."""
-    asked = []
+@pytest.mark.parametrize(
+    "changed, asked, says",
+    [
+        ({}, [], "Nothing was missing."),
+        ({}, [], "This runtime has no GPU. Every chapter runs all the same"),
+        ({"gfloat": None, "anywidget": None}, ["gfloat>=0.5", "anywidget"], "Installed gfloat>=0"),
+        ({"torch": "2.9.1+cu126"}, [], "torch 2.9.1+cu126 is here, the course wants 2.11"),
+    ],
+)
+def test_what_is_missing_is_installed_beside_the_torch_that_is_there(
+    changed, asked, says, monkeypatch, capsys
+):
+    """`changed` says which packages are another version there, or missing."""
+    here, commands = hosted.installed, []
 
     def pretend(command, **_):
-        pins = command[command.index("--constraint") + 1]
-        with open(pins) as file:
-            asked.append((command, file.read()))
+        with open(command[command.index("--constraint") + 1]) as file:
+            assert f"torch=={here('torch')}\n" in file.read()
+        commands.append(command)
         return subprocess.CompletedProcess(command, 0)
 
+    monkeypatch.setattr(hosted, "installed", lambda n: changed[n] if n in changed else here(n))
     monkeypatch.setattr(hosted.subprocess, "run", pretend)
     monkeypatch.setattr(hosted.os.path, "exists", lambda path: False)
     monkeypatch.setattr(hosted.shutil, "which", lambda name: None)
-    return asked
-
-
-def test_where_all_is_there_pip_is_not_asked(pip, capsys):
     assert hosted.main() == 0
-    said = capsys.readouterr().out
-    assert pip == [] and "Nothing was missing." in said
-    assert "This runtime has no GPU. Every chapter runs all the same" in said
-
-
-def test_what_is_missing_is_installed_beside_the_torch_that_is_there(pip, monkeypatch, capsys):
-    here = hosted.installed
-    absent = ("gfloat", "anywidget")
-    monkeypatch.setattr(hosted, "installed", lambda name: None if name in absent else here(name))
-    assert hosted.main() == 0
-    ((command, pins),) = pip
-    assert command[-2:] == ["gfloat>=0.5", "anywidget"]
-    assert f"torch=={here('torch')}\n" in pins and f"numpy=={here('numpy')}\n" in pins
-    assert "Installed gfloat>=0.5, anywidget." in capsys.readouterr().out
-
-
-def test_an_old_torch_is_named_and_left_alone(pip, monkeypatch, capsys):
-    here = hosted.installed
-    monkeypatch.setattr(hosted, "installed", lambda n: "2.9.1+cu126" if n == "torch" else here(n))
-    assert hosted.main() == 0 and pip == []
-    assert "torch 2.9.1+cu126 is here, the course wants 2.11" in capsys.readouterr().out
+    assert [word for one in commands for word in one[-len(asked) :]] == asked
+    assert says in capsys.readouterr().out
 
 
 def test_the_cell_to_paste_is_the_same_in_the_index_and_the_readme():
     cells = json.loads(INDEX.read_text(encoding="utf-8"))["cells"]
     (text,) = ["".join(cell["source"]) for cell in cells if cell["id"] == "hosted"]
     cell = re.search(r"```python\n.*?```", text, re.S)[0]
-    assert cell in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "tools/hosted.py" in cell
+    assert "tools/hosted.py" in cell and cell in (ROOT / "README.md").read_text(encoding="utf-8")

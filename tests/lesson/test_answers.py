@@ -20,60 +20,48 @@ THREES = [
     torch.tensor(3.0, requires_grad=True), torch.nn.Parameter(torch.tensor(3.0)),
 ]  # fmt: skip
 NANS = [
-    math.nan, np.nan, np.float32("nan"), np.array(math.nan), np.array([math.nan]),
+    math.nan, np.float32("nan"), np.array(math.nan), np.array([math.nan]),
     ml_dtypes.bfloat16("nan"), torch.tensor(math.nan), Decimal("nan"),
 ]  # fmt: skip
 NO_NUMBERS = [
     None, True, np.True_, torch.tensor(True), "3", b"3", 3j, [3], (3,), {3}, [], {},
     np.array([]), np.array([3, 4]), torch.zeros(2, 2), object(), lambda: 3, np.array("3"),
 ]  # fmt: skip
+LISTS = [
+    [0, 1, 2], (0, 1, 2), range(3), np.arange(3), torch.arange(3.0), {0: 0, 1: 0, 2: 0}.keys(),
+    {0: 0, 1: 1, 2: 2}.values(), (n for n in range(3)), [torch.tensor(n) for n in range(3)],
+    torch.nn.Parameter(torch.arange(3.0)),
+]  # fmt: skip
+kind = {"ids": lambda value: type(value).__name__}  # the same in every process that collects it
 
 
-def kind(value):
-    """A name for a case that is the same in every process that collects it."""
-    return type(value).__name__
-
-
-@pytest.mark.parametrize("three", THREES, ids=kind)
+@pytest.mark.parametrize("three", THREES, **kind)
 def test_a_number_of_any_library_is_a_number(three):
     found = as_number(three)
     assert found == 3 and type(found) in (int, float)
 
 
-@pytest.mark.parametrize("nan", NANS, ids=kind)
+@pytest.mark.parametrize("nan", NANS, **kind)
 def test_nan_of_any_library_is_no_number_and_the_message_says_nan(nan):
-    with pytest.raises(Wrong, match="your function returned nan"):
-        as_number(nan)
-    with pytest.raises(Wrong, match="your function returned nan"):
-        as_numbers([1, nan])
+    for read, answer in ((as_number, nan), (as_numbers, [1, nan])):
+        with pytest.raises(Wrong, match="your function returned nan"):
+            read(answer)
 
 
-@pytest.mark.parametrize("other", NO_NUMBERS, ids=kind)
+@pytest.mark.parametrize("other", NO_NUMBERS, **kind)
 def test_what_is_no_number_is_said_as_it_is(other):
     with pytest.raises(Wrong, match="want a number"):
         as_number(other)
 
 
 def test_infinity_and_huge_whole_numbers_stay_what_they_are():
-    assert as_number(-math.inf) == -math.inf
-    assert as_number(torch.tensor(math.inf)) == math.inf
+    assert as_number(-math.inf) == -math.inf and as_number(torch.tensor(math.inf)) == math.inf
     assert as_number(10**400 + 1) == 10**400 + 1
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        [0, 1, 2], (0, 1, 2), range(3), np.arange(3), torch.arange(3.0), {0: 0, 1: 0, 2: 0}.keys(),
-        {0: 0, 1: 1, 2: 2}.values(), (n for n in range(3)), [torch.tensor(n) for n in range(3)],
-        torch.nn.Parameter(torch.arange(3.0)),
-    ],
-    ids=lambda numbers: type(numbers).__name__,
-)  # fmt: skip
-def test_numbers_come_in_anything_that_can_be_gone_through(numbers):
+@pytest.mark.parametrize("numbers", LISTS, **kind)
+def test_numbers_come_in_anything_that_can_be_gone_through_and_are_counted(numbers):
     assert as_numbers(numbers, 3) == [0, 1, 2]
-
-
-def test_too_few_numbers_are_counted():
     with pytest.raises(Wrong, match="2 numbers, want 3"):
         as_numbers([1, 2], 3)
 
@@ -84,15 +72,12 @@ def test_what_is_no_list_is_said_as_it_is(other):
         as_list(other)
 
 
-def test_a_list_keeps_its_entries_and_a_matrix_gives_its_rows():
+def test_a_list_keeps_its_entries_a_matrix_gives_its_rows_and_one_without_end_is_left():
     assert as_list([(1, "a", True)]) == [(1, "a", True)]
     assert as_list(np.eye(2)) == [[1, 0], [0, 1]]
-
-
-def test_a_generator_that_never_ends_is_left():
+    assert len(as_list(range(MOST))) == MOST
     with pytest.raises(Wrong, match="does it ever end"):
         as_list(count())
-    assert len(as_list(range(MOST))) == MOST
 
 
 def test_close_is_measured_by_what_was_wanted_and_nan_is_close_to_nothing():

@@ -1,26 +1,28 @@
-"""The catalog: every chapter once, and a page's exercises those of its cells."""
+"""The catalog: every chapter once, its exercises those of its cells, and each solution shown."""
 
 import json
 import re
 
 import pytest
 
+from course_utils import start
 from course_utils.core import files
-from course_utils.lesson import catalog
-
-FORMATS = "06_floating_point_formats"
+from course_utils.lesson import catalog, exercises
+from course_utils.lesson.solution import worked
 
 
 @pytest.mark.parametrize("chapter", catalog.written(), ids=lambda one: one.stem)
-def test_the_exercise_cells_of_a_page_are_its_exercises(chapter):
+def test_the_exercise_cells_of_a_page_are_its_exercises_and_each_has_a_worked_solution(chapter):
     cells = [c for c in catalog.code_cells(chapter.path) if c["id"].startswith(catalog.EXERCISE)]
-    assert len(cells) == len(chapter.exercises())
     for cell, exercise in zip(cells, chapter.exercises(), strict=True):
         assert f'check("{exercise}"' in cell["source"]
+        found = worked(exercise, exercises.find(exercise).solution)
+        assert found.words.startswith("## ") and found.code.count(f'check("{exercise}"') == 1
+        compile(found.code, exercise, "exec")
 
 
 def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypatch, tmp_path):
-    chapter = next(c for c in catalog.written() if c.stem == FORMATS)
+    (chapter,) = (c for c in catalog.written() if c.stem == "06_floating_point_formats")
     before = chapter.cells_before_the_exercises(), chapter.exercises()
     page = json.loads(chapter.path.read_text())
     for cell in page["cells"]:
@@ -31,13 +33,15 @@ def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypat
     assert (chapter.cells_before_the_exercises(), chapter.exercises()) == before
 
 
-def test_every_chapter_of_the_course_stands_on_the_map_once():
+def test_every_chapter_of_the_course_is_in_the_catalog_once_and_linked_from_the_index():
     numbers = [chapter.number for chapter in catalog.chapters()]
     assert numbers == [f"{n:02}" for n in range(1, 15)]
     assert {path.stem for path in files.chapters()} == {c.stem for c in catalog.written()}
     assert {needed for c in catalog.chapters() for needed in c.after} <= set(numbers)
+    index = files.INDEX.read_text(encoding="utf-8")
     for chapter in catalog.written():
         assert catalog.code_cells(chapter.path) and chapter.minutes
+        assert f"]({chapter.path.name})" in index
 
 
 @pytest.mark.parametrize("name, column", [("README.md", 3), ("INSTRUCTORS.md", 2)])
@@ -48,7 +52,6 @@ def test_the_lists_of_chapters_say_the_minutes_that_the_pages_say(name, column):
         assert row[column].split()[0] == str(chapter.minutes), chapter.stem
 
 
-def test_the_index_links_to_every_chapter():
-    text = files.INDEX.read_text(encoding="utf-8")
-    for path in files.chapters():
-        assert f"]({path.name})" in text
+def test_a_chapter_that_does_not_exist_cannot_start():
+    with pytest.raises(LookupError, match="No single chapter is called '77_none'"):
+        start("77_none")

@@ -11,10 +11,6 @@ def shown():
     return drawn_map.recorded_on().data
 
 
-def test_the_map_says_how_to_be_the_first_where_nothing_was_recorded(own_data):
-    assert "Be the first" in shown() and "make record" in shown()
-
-
 def test_the_map_shows_machines_with_date_torch_and_chapters(keep, fake_machine):
     path = keep("speed", [{"what": "a", "run_seconds": 1.0}])
     keep("rates", GOOD["rates"])
@@ -28,6 +24,7 @@ def test_the_map_shows_machines_with_date_torch_and_chapters(keep, fake_machine)
     assert processor.startswith("| A processor, 2 cores | ")
 
 
-def test_the_map_passes_over_what_is_no_recording(keep):
+def test_the_map_says_how_to_be_the_first_where_nothing_whole_was_recorded(own_data, keep):
+    assert "Be the first" in shown() and "make record" in shown()
     keep().write_text("{")
     assert "Be the first" in shown()

@@ -25,9 +25,15 @@ def kept(tmp_path, monkeypatch):
     return path
 
 
-def test_a_right_answer_is_kept_and_shown_and_forgotten(kept, monkeypatch, capsys):
-    right = exercises.Verdict(True, "right")
-    monkeypatch.setattr(exercises, "grade", lambda name, answer: right)
+def test_a_right_answer_is_kept_and_shown_and_forgotten_and_a_wrong_one_is_not(
+    kept, monkeypatch, capsys
+):
+    verdicts = iter([False, True, True])
+    monkeypatch.setattr(
+        exercises, "grade", lambda name, answer: exercises.Verdict(next(verdicts), "said")
+    )
+    exercises.check("collectives.ring", len)
+    assert not kept.exists()
     exercises.check("collectives.ring", len)
     exercises.check("collectives.ring", len)
     assert json.loads(kept.read_text())["passed"] == ["collectives.ring"]
@@ -37,23 +43,6 @@ def test_a_right_answer_is_kept_and_shown_and_forgotten(kept, monkeypatch, capsy
     assert "Nothing leaves this machine" in said
     assert main(["progress", "--clear"]) == 0
     assert os.listdir(kept.parent) == []
-
-
-def test_a_lock_that_nobody_gives_back_holds_no_cell_up(kept, monkeypatch):
-    monkeypatch.setattr(progress, "WAIT_SECONDS", 0.1)
-    with FileLock(kept.with_suffix(".lock")):
-        answer = threading.Thread(target=progress.passed, args=("x.y",), daemon=True)
-        answer.start()
-        answer.join(timeout=30)
-        assert not answer.is_alive()
-    assert progress.read()["passed"] == []
-
-
-def test_a_wrong_answer_is_not_kept(kept, monkeypatch):
-    wrong = exercises.Verdict(False, "wrong")
-    monkeypatch.setattr(exercises, "grade", lambda name, answer: wrong)
-    exercises.check("collectives.ring", len)
-    assert not kept.exists()
 
 
 def test_a_chapter_is_run_when_every_cell_before_its_exercises_was(kept):
@@ -66,44 +55,7 @@ def test_a_chapter_is_run_when_every_cell_before_its_exercises_was(kept):
     assert progress.is_run(progress.read(), chapter)
 
 
-def test_two_kernels_at_once_lose_nothing(kept):
-    code = (
-        "import sys; from course_utils.lesson import progress\n"
-        "for i in range(30): progress.ran_cell('02', f'{sys.argv[1]}{i}')"
-    )
-    running = [
-        subprocess.Popen([sys.executable, "-c", code, name], cwd=files.ROOT) for name in "ab"
-    ]
-    assert [one.wait(timeout=60) for one in running] == [0, 0]
-    assert len(progress.read()["cells"]["02"]) == 60
-
-
-BROKEN = ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}']
-
-
-@pytest.mark.parametrize("text", BROKEN)
-def test_a_broken_file_counts_as_none_and_is_replaced(kept, text):
-    kept.write_text(text)
-    assert progress.read() == progress.nothing()
-    progress.passed("a.b")
-    assert json.loads(kept.read_text())["passed"] == ["a.b"]
-
-
-def test_a_folder_that_cannot_be_written_keeps_nothing_and_says_so(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(progress.FILE, str(tmp_path / "file" / "progress.json"))
-    progress.passed("a.b")
-    assert "can't be written here, so progress isn't kept" in progress.report()
-
-
-def test_a_run_without_a_reader_keeps_nothing(monkeypatch, tmp_path):
-    monkeypatch.delenv(progress.FILE, raising=False)
-    monkeypatch.setattr(files, "ROOT", tmp_path)
-    progress.passed("a.b")
-    assert os.listdir(tmp_path) == []
-    assert "a run without a reader" in progress.report()
-
-
+@pytest.mark.thorough("course_utils/lesson/page.py", "course_utils/lesson/progress.py")
 def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept, tmp_path):
     wanted = {c["id"]: c["source"] for c in catalog.code_cells(files.chapter_path("06"))}
     sources = [wanted["setup"], wanted["by-hand"], "del FP16", wanted["ulps"], "1 + 1"]
@@ -115,23 +67,62 @@ def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept,
     assert progress.read()["cells"] == {FORMATS: ["by-hand", "setup"]}
 
 
-def test_a_file_of_before_there_were_predictions_is_read_and_kept(kept):
-    kept.write_text('{"cells": {"02": ["a"]}, "passed": ["c.d"]}')
-    progress.predicted("async.launch", near=True, factor=1.5)
-    found = progress.read()
-    assert (found["cells"], found["passed"]) == ({"02": ["a"]}, ["c.d"])
-    assert found["predicted"] == [{"id": "async.launch", "near": True, "factor": 1.5}]
+def test_two_kernels_at_once_lose_nothing(kept):
+    code = (
+        "import sys; from course_utils.lesson import progress; progress.WAIT_SECONDS = 300\n"
+        "print(flush=True); sys.stdin.readline()\n"  # both have begun
+        "for i in range(30): progress.ran_cell('02', f'{sys.argv[1]}{i}')"
+    )
+    how = {"cwd": files.ROOT, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    running = [subprocess.Popen([sys.executable, "-c", code, name], **how) for name in "ab"]
+    for one in running:
+        one.stdout.readline()
+    for one in running:
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+    for one in running:
+        one.communicate(timeout=300)
+    assert len(progress.read()["cells"]["02"]) == 60
 
 
-def test_the_first_guess_stands(kept):
+def test_a_lock_that_nobody_gives_back_holds_no_cell_up(kept, monkeypatch):
+    monkeypatch.setattr(progress, "WAIT_SECONDS", 0.1)
+    with FileLock(kept.with_suffix(".lock")):
+        answer = threading.Thread(target=progress.passed, args=("x.y",), daemon=True)
+        answer.start()
+        answer.join(timeout=60)
+        assert not answer.is_alive()
+    assert progress.read()["passed"] == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3, "passed": []}', '{"passed": []}'])
+def test_a_broken_file_counts_as_none_and_is_replaced(kept, text):
+    kept.write_text(text)
+    assert progress.read() == progress.nothing()
+    progress.passed("a.b")
+    assert json.loads(kept.read_text())["passed"] == ["a.b"]
+
+
+def test_where_nothing_can_be_kept_or_nobody_reads_nothing_is_and_it_is_said(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(progress.FILE, str(tmp_path / "file" / "progress.json"))
+    progress.passed("a.b")
+    assert "can't be written here, so progress isn't kept" in progress.report()
+    monkeypatch.delenv(progress.FILE)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    progress.passed("a.b")
+    assert os.listdir(tmp_path) == ["file"]
+    assert "a run without a reader" in progress.report()
+
+
+def test_the_first_guess_stands_one_that_cannot_be_read_is_dropped_and_nothing_else(kept):
+    kept.write_text('{"cells": {"02": ["a"]}, "passed": ["c.d"]}')  # before there were predictions
     progress.predicted("async.launch", near=False, factor=30.0)
     progress.predicted("async.launch", near=True, factor=1.0)
-    assert [one["near"] for one in progress.read()["predicted"]] == [False]
-
-
-@pytest.mark.parametrize("bad", ['{"id": "a.b", "near": 1, "factor": 0}', "7", '{"id": "a.b"}'])
-def test_a_guess_that_cannot_be_read_is_dropped_and_nothing_else(kept, bad):
-    good = '{"id": "c.d", "near": true, "factor": 1.5}'
-    kept.write_text(f'{{"cells": {{}}, "passed": ["a.b"], "predicted": [{bad}, {good}]}}')
-    found = progress.read()
-    assert found["passed"] == ["a.b"] and [one["id"] for one in found["predicted"]] == ["c.d"]
+    found = json.loads(kept.read_text())
+    assert (found["cells"], found["passed"]) == ({"02": ["a"]}, ["c.d"])
+    good = {"id": "async.launch", "near": False, "factor": 30.0}
+    assert found["predicted"] == [good]
+    found["predicted"] += [{"id": "a.b", "near": 1, "factor": 0}, 7, {"id": "a.b"}]
+    kept.write_text(json.dumps(found))
+    assert progress.read()["predicted"] == [good] and progress.read()["passed"] == ["c.d"]

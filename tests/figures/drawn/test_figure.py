@@ -1,17 +1,14 @@
 """The text of a figure changes with what it draws, and not with what varies from run to run."""
 
-import time
-
 import pytest
 
 from course_utils.core.evidence import Series
 from course_utils.figures import style
-from course_utils.figures.byte_bars import stacked_bytes
-from course_utils.figures.compare import compare_bars, compare_lines, draw_bands, number_lines
+from course_utils.figures.compare import compare_bars, compare_lines
 from course_utils.figures.drawn.figure import mark_live, mark_local
 from course_utils.figures.drawn.rounded import settled
 from course_utils.figures.timeline import Span, draw
-from tests.support.evidence import PUBLISHED, RECORDED
+from tests.support.evidence import RECORDED
 
 pytestmark = pytest.mark.without_torch
 EXACT = Series({"none": 0.0, "one": 1.0, "two": 250.0}, "exact", "exact: counted")
@@ -45,20 +42,18 @@ CHANGES = {
     "another point": lambda axes: axes.lines[0].set_ydata([x**2 + (x == 7) for x in range(20)]),
     "another name": lambda axes: axes.lines[0].set_label("cubes"),
     "a longer bar": lambda axes: axes.patches[1].set_width(4.8),
-    "bars in another order": lambda axes: [
-        b.set_width(w) for b, w in zip(axes.patches, (4, 3), strict=True)
-    ],
+    "bars in another order": lambda axes: (
+        axes.patches[0].set_width(4),
+        axes.patches[1].set_width(3),
+    ),
     "another area": lambda axes: axes.fill_between([0, 1, 2], [1, 3, 1]),
     "another word": lambda axes: axes.texts[0].set_text("a lie"),
     "a word elsewhere": lambda axes: axes.texts[0].set_position((9, 9)),
-    "a picture in it": lambda axes: axes.imshow(
-        [[1, 2], [3, 4]], aspect="auto", extent=(0, 9, 0, 9)
-    ),
+    "a picture in it": lambda axes: axes.imshow([[1, 2]], aspect="auto", extent=(0, 9, 0, 9)),
     "a line across": lambda axes: axes.axvline(7),
     "an arrow": lambda axes: axes.annotate("", (1, 1), (2, 2), arrowprops={"arrowstyle": "->"}),
     "marks": lambda axes: axes.scatter([1, 2], [3, 4]),
     "a title": lambda axes: axes.set_title("here", loc="left"),
-    "nothing at all": lambda axes: axes.clear(),
 }
 
 
@@ -76,27 +71,12 @@ def test_the_same_figure_has_the_same_text(unchanged):
     assert drawn() == unchanged != drawn(live=True)
 
 
-def test_bars_are_told_row_by_row_with_what_stands_beside_them():
-    text = compare_bars("Bars", {"a": 1.2e-3, "b": 2e-4}, PUBLISHED, EXACT).drawn
-    assert text.splitlines() == [
-        "live",
-        "  a: ≈ 1.2 ms",
-        "  b: ≈ 200 µs",
-        "published: a paper · x: seconds",
-        "  run: 5 s",
-        "exact: counted · x: seconds",
-        "  none: 0 ns",
-        "  one: 1 s",
-        "  two: 250 s",
-    ]
-
-
 def test_a_number_beside_a_bar_that_is_not_its_length_is_told_too(monkeypatch):
     monkeypatch.setattr("course_utils.figures.compare._amount", lambda *_: "7 s")
     assert '  two: 250 "7 s"' in compare_bars("Bars", EXACT).drawn
 
 
-@pytest.mark.parametrize("scale", [1e-6, 0.7, 1.6, 1e4])
+@pytest.mark.parametrize("scale", [1e-6, 1.6, 1e4])
 def test_live_bars_and_lines_compare_equal_whatever_was_measured(scale):
     def texts(a, b):
         live = {"a": a, "b": b}
@@ -123,13 +103,6 @@ def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
     assert text(9) != text(12)
 
 
-def test_what_a_machine_is_called_and_the_date_stay_out():
-    text = compare_bars("Bars", {"a": 1.0}).drawn + compare_lines(
-        "Lines", [("a", {1: 1.0, 2: 2.0})], x_label="x", y_label="y"
-    ).drawn  # fmt: skip
-    assert "torch" not in text and text.count("live") == 2
-
-
 @pytest.mark.parametrize("kind", [Series.exact, lambda v: Series(v, "published", "published: x")])
 def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
     def text(values):
@@ -140,22 +113,18 @@ def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
     assert all(text({**SMALL, key: 0.8 * SMALL[key]}) != before for key in (small, 2.0**19))
 
 
-def test_each_drawer_tells_its_data():
-    assert "b: parameter 1 + gradient 2 = 3 MiB" in stacked_bytes(
-        "Bytes", {"b": {"parameter": 2**20, "gradient": 2**21, "rounding": 9}}
-    ).drawn  # fmt: skip
-    bands = draw_bands("Bands", {"ring": {8: (1.0, 2.0), 16: (2.0, 3.0)}}, "GPUs", "seconds", "a")
-    assert "ring: x 8 to 16; y 1 to 3" in bands.drawn and "text: ring" in bands.drawn
-    assert "3 strokes: x 0 to 2" in number_lines("Numbers", [0, 1, 2, 9], [(0, 3)]).drawn
-    spans = [Span("a", "run", 0, 1), Span("a", "wait", 1, 3)]
-    assert "a: run 1 + wait 2" in draw(spans, "Spans", exact=True).drawn
-
-
-def test_a_timeline_of_many_spans_is_counted_and_digested():
+def test_what_is_too_much_for_a_text_is_counted_and_digested():
     spans = [Span("a", "run", k, k + 0.5) for k in range(9)]
-    text, later = (draw([*spans[:-1], one], "Spans", exact=True).drawn for one in
-                   (spans[-1], Span("a", "run", 8, 8.6)))  # fmt: skip
+    text = draw(spans, "Spans", exact=True).drawn
+    later = draw([*spans[:-1], Span("a", "run", 8, 8.6)], "Spans", exact=True).drawn
     assert "a: run × 9, to 8.5 #" in text and text != later
+
+    def many(last):
+        values = {f"a case with a name of some {k} and more words": k + 1.0 for k in range(39)}
+        return compare_bars("Many", Series({**values, "last": last}, "exact", "exact: x")).drawn
+
+    assert len(many(60.0)) < 1500 and many(60.0) != many(59.0)
+    assert "lines more #" in many(60.0)
 
 
 def test_marked_artists_vary_or_stay_out_and_the_rest_is_told():
@@ -169,35 +138,11 @@ def test_marked_artists_vary_or_stay_out_and_the_rest_is_told():
     assert "a word" not in text and "line at" not in text and "squares: 20 points" in text
 
 
-def test_a_panel_of_another_machine_is_named_and_no_more():
+def test_a_panel_of_another_machine_is_named_and_no_more_and_a_title_of_its_own_is_told():
     def change(axes):
         axes.set_title("this machine, live", loc="left")
         mark_local(axes)
 
     assert drawn(change) == "this machine, live: differs from machine to machine"
-
-
-def test_a_title_that_differs_from_the_pictures_own_is_told():
     figure, _ = style.one_panel("What the picture says, for $5", 3)
     assert style.render(figure, "Something else", live=False).drawn.startswith("What the picture")
-
-
-def test_a_text_stays_short_and_changes_with_what_it_leaves_out():
-    def many(last):
-        values = {f"a case with a long name, {k}": float(k + 1) for k in range(60)}
-        values[f"a case with a long name, {59}"] = last
-        return compare_bars("Many", Series(values, "exact", "exact: x")).drawn
-
-    assert len(many(60.0)) < 1500 and many(60.0) != many(59.0)
-    assert "lines more #" in many(60.0)
-
-
-def test_reading_a_figure_costs_milliseconds():
-    values = {float(k): float(k % 7) for k in range(5000)}
-    figure, axes = style.one_panel("Long", 3)
-    axes.plot(list(values), list(values.values()))
-    style.describe(figure, "Long", live=False)
-    started = time.process_time()
-    first = style.describe(figure, "Long", live=False)
-    took = time.process_time() - started
-    assert "5000 points" in first and took < 0.1
