@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -19,12 +20,10 @@ FORMATS = "06_floating_point_formats"
 
 def test_a_chapter_alone_is_its_page_its_exercises_and_its_own_rooms():
     chosen = tool.one_chapter("06")
-    assert (
-        chosen.stems == [FORMATS]
-        and "tests/chapters/floating_point_formats/test_formats.py" in chosen.library
-    )
-    assert f"notebooks/{FORMATS}.ipynb" in chosen.chapters
-    assert not any("tests/ranks/" in path or "11_" in path for path in chosen.library)
+    assert chosen.stems == [FORMATS] and not chosen.quick
+    assert any(path.startswith("tests/chapters/floating_point_formats/") for path in chosen.targets)
+    assert f"notebooks/{FORMATS}.ipynb" in chosen.targets
+    assert not any("tests/ranks/" in path or "11_" in path for path in chosen.targets)
 
 
 def test_of_tests_about_every_chapter_only_the_named_ones_are_collected():
@@ -48,8 +47,54 @@ def test_what_cannot_be_chosen_is_a_sentence():
         assert done.returncode == 2 and done.stdout.startswith(said) and not done.stderr
 
 
+def item(nodeid, *marks, **params):
+    """As much of a pytest item as the selection asks for."""
+    return SimpleNamespace(
+        nodeid=nodeid,
+        path=ROOT / nodeid.partition("::")[0],
+        callspec=SimpleNamespace(params=params),
+        iter_markers=lambda name: [mark.mark for mark in marks if mark.name == name],
+    )
+
+
+thorough = pytest.mark.thorough
+
+
+@pytest.mark.parametrize(
+    "marks, params, changed, runs",
+    [
+        ([], {}, [], True),
+        ([thorough("tools/kit")], {}, [], False),
+        ([thorough("tools/kit")], {}, ["tools/kit/choose.py"], True),
+        ([thorough("tools/kit")], {}, ["tools/test.py"], False),
+        ([thorough()], {"stem": FORMATS}, [f"notebooks/{FORMATS}.ipynb"], True),
+        ([thorough()], {"stem": FORMATS}, ["notebooks/11_collectives.ipynb"], False),
+        (
+            [thorough()],
+            {"path": Path(f"{FORMATS}.ipynb")},
+            ["course_utils/chapters/floating_point_formats/float_format.py"],
+            True,
+        ),
+        ([thorough()], {"exercise": "formats.kahan"}, [f"notebooks/{FORMATS}.ipynb"], True),
+    ],
+)
+def test_a_thorough_test_runs_where_what_it_guards_changed_lately(marks, params, changed, runs):
+    assert conftest.is_left_out(item("tests/test_x.py::test", *marks, **params), changed) != runs
+
+
+def test_pages_begin_first_the_largest_before_the_others_and_what_takes_long_before_the_rest():
+    pages = sorted(NOTEBOOKS.glob("[01]*.ipynb"), key=lambda page: -page.stat().st_size)
+    order = [f"notebooks/{page.name}::Cell 0" for page in pages]
+    order += ["tests/pages/rehearsal/test_x.py::test", "tests/core/test_claims.py::test"]
+    assert sorted(reversed(order), key=lambda nodeid: conftest.place(item(nodeid))) == order
+
+
+UNDECIDED = """from course_utils.core.measurement import Measurement
+busy = Measurement((1.0,), 9, 1.24, "host")
+claim("three-over-four", "three is more than four", 3 > 4, timed=busy)"""
 BROKEN = {
     "setup": "from course_utils import claim, compare_bars, start\nstart('06')",
+    "undecided-claim": UNDECIDED,
     "false-claim": "claim('two-over-three', 'two is more than three', 2 > 3)",
     "wrong-output": "print(1 + 1)",
     "missing-figure": "compare_bars = print\ncompare_bars('a figure that nobody drew')",
@@ -59,7 +104,7 @@ BROKEN = {
 
 @pytest.fixture
 def broken_course(tmp_path):
-    """A copy of the project whose only chapter has four faults, one a cell."""
+    """A copy of the project whose only chapter has five faults, one a cell."""
     for folder in ("course_utils", "tests", "tools", "data"):
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignore)
@@ -68,7 +113,11 @@ def broken_course(tmp_path):
     cells = [nbformat.v4.new_code_cell(source, id=name) for name, source in BROKEN.items()]
     for number, cell in enumerate(cells, 1):
         cell.execution_count = number
-    stored = {"false-claim": "✓ two is more than three\n", "wrong-output": "3\n"}
+    stored = {
+        "undecided-claim": "✓ three is more than four\n",
+        "false-claim": "✓ two is more than three\n",
+        "wrong-output": "3\n",
+    }
     for cell in cells:
         if cell.id in stored:
             cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=stored[cell.id])]
@@ -81,78 +130,48 @@ def broken_course(tmp_path):
     return tmp_path
 
 
-def in_the_course(course, library, chapters, stems):
+def in_the_course(course, targets, stems):
     """What `make test` prints there of such a selection; its last line is whether all passed."""
-    chosen = f"Selection({library!r}, {chapters!r}, {stems!r})"
-    program = f"from tools.test import Selection, run\nprint(run({chosen}, []))"
+    chosen = f"Selection({targets!r}, {stems!r}, quick=True)"
+    program = f"from tools.test import Selection, run\nprint(run({chosen}, [], {{}}))"
     own = {**os.environ, "PYTHONPATH": str(course), "WORKERS": "0"}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, cwd=course, env=own, capture_output=True, text=True)
 
 
-def test_a_page_that_fails_once_is_run_again_and_the_report_says_so(broken_course):
+@pytest.mark.thorough("tools/", "conftest.py")
+def test_what_fails_once_is_run_again_alone_and_the_report_says_so(broken_course):
+    once = "import pathlib\nmark = pathlib.Path('{}')\nassert mark.exists() or mark.touch()"
     page = broken_course / "notebooks" / f"{FORMATS}.ipynb"
-    once = "import pathlib\nmark = pathlib.Path('mark')\nassert mark.exists() or mark.touch()"
-    cells = [nbformat.v4.new_code_cell(text, id=f"c{n}") for n, text in enumerate(["1", once])]
+    cells = [nbformat.v4.new_code_cell(text) for text in ("one = 1", once.format("page"))]
     for cell in cells:
-        cell.execution_count, cell.outputs = 1, []
-    cells[0].source = "one = 1"
+        cell.execution_count = 1
     nbformat.write(nbformat.v4.new_notebook(cells=cells), page)
-    done = in_the_course(broken_course, [], [f"notebooks/{FORMATS}.ipynb"], [])
+    path = broken_course / "tests" / "tools" / "test_once.py"
+    body = once.format("test").replace("\n", "\n    ")
+    path.write_text(f"def test_once():\n    {body}\n")
+    done = in_the_course(broken_course, [f"notebooks/{FORMATS}.ipynb", str(path)], [])
     assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
     assert f"– {FORMATS}, passed when run again: Cell 1: AssertionError" in done.stdout
+    assert "– tests.tools.test_once::test_once, passed when run again: " in done.stdout
+    assert "2 tests were run again, alone" in done.stdout
     kept = json.loads((broken_course / "build" / "report.json").read_text())
     assert kept["passed"] is True and kept["chapters"][FORMATS]["passed_again"]
 
 
-def test_a_test_of_the_library_that_fails_once_is_run_again_and_the_report_says_so(broken_course):
-    once = "import pathlib\n\ndef test_once():\n    mark = pathlib.Path('mark')\n"
-    path = broken_course / "tests" / "tools" / "test_once.py"
-    path.write_text(once + "    assert mark.exists() or mark.touch()\n")
-    done = in_the_course(broken_course, ["tests/tools/test_once.py"], [], [])
-    assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
-    assert "– tests.tools.test_once::test_once, passed when run again: " in done.stdout
-    path.write_text("def test_never():\n    assert not 1\n")
-    done = in_the_course(broken_course, ["tests/tools/test_once.py"], [], [])
-    assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
-
-
-UNDECIDED = """from course_utils.core.measurement import Measurement
-busy = Measurement((1.0,), 9, 1.24, "host")
-claim("two-over-three", "two is more than three", 2 > 3, timed=busy)"""
-
-
-def test_a_claim_that_was_not_decided_is_reported_and_its_page_passes_at_once(broken_course):
-    page = broken_course / "notebooks" / f"{FORMATS}.ipynb"
-    notebook = nbformat.read(page, 4)
-    notebook.cells = notebook.cells[:2]
-    notebook.cells[1].source = UNDECIDED
-    nbformat.write(notebook, page)
-    done = in_the_course(broken_course, [], [f"notebooks/{FORMATS}.ipynb"], [])
-    assert done.stdout.rstrip().endswith("True"), done.stdout + done.stderr
-    assert "Again" not in done.stdout
-    assert f"{FORMATS}.ipynb::Cell 1: two is more than three (not decided, other" in done.stdout
-    assert f"– {FORMATS}, claim two-over-three not decided: two is more than" in done.stdout
-
-
+@pytest.mark.thorough("tools/", "conftest.py")
 def test_a_broken_run_names_each_fault_with_its_chapter(broken_course):
-    tests, page = ["tests/pages/test_figures.py"], [f"notebooks/{FORMATS}.ipynb"]
-    done = in_the_course(broken_course, tests, page, [FORMATS])
+    targets = [f"notebooks/{FORMATS}.ipynb", "tests/pages/test_figures.py"]
+    done = in_the_course(broken_course, targets, [FORMATS])
     assert done.stdout.rstrip().endswith("False"), done.stdout + done.stderr
     kept = json.loads((broken_course / "build" / "report.json").read_text())
     chapter = kept["chapters"][FORMATS]
     assert kept["passed"] is False
     assert chapter["claims_failed"] == {"two-over-three": "two is more than three"}
     named = "\n".join(chapter["failed"])
-    assert "Cell 1: ClaimError: ✗ two is more than three" in named
-    assert r"Cell 2: the stored output differs: '3\n' == '2\n'" in named
+    assert "Cell 2: ClaimError: ✗ two is more than three" in named
+    assert r"Cell 3: the stored output differs: '3\n' == '2\n'" in named
     assert "test_every_picture_that_a_page_draws_is_stored_whole" in named
-    assert "Cell 4: DeprecationWarning: old" in named
+    assert "Cell 5: DeprecationWarning: old" in named and "Cell 1:" not in named
     assert all(f"✗ {FORMATS}, {line}" in done.stdout for line in chapter["failed"])
-
-
-def test_chapters_that_time_something_run_after_those_that_do_not():
-    stems = ("02_async_execution", FORMATS, "12_data_parallelism", "09_memory_snapshots")
-    items = [SimpleNamespace(path=NOTEBOOKS / f"{stem}.ipynb") for stem in stems]
-    conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda _: ""), items)
-    assert [item.path.stem[:2] for item in items] == ["06", "09", "02", "12"]
+    assert f"– {FORMATS}, claim three-over-four not decided: three is more than" in done.stdout

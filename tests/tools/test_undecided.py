@@ -7,6 +7,7 @@ import sys
 
 import nbformat
 import pytest
+from nbval.plugin import get_sanitize_patterns
 
 from course_utils.core.claims import claim
 from course_utils.core.files import ROOT
@@ -68,6 +69,16 @@ def test_a_measured_number_of_the_sentence_may_differ():
     assert text == stored
 
 
+def test_nbval_reads_every_rule_of_what_may_differ_and_forgives_a_claim_that_measured_zero():
+    written = (ROOT / "tests" / "sanitise.cfg").read_text(encoding="utf-8")
+    rules = get_sanitize_patterns(written)  # one whose `replace:` is empty is not read
+    assert len(rules) == written.count("\nregex:") == written.count("\nreplace:")
+    lines = ["(≈ 0.001 < 0.05, margin ≈ 50)", "(≈ 0 < 0.05)"]
+    for regex, replacement in rules:
+        lines = [re.sub(regex, replacement, line) for line in lines]
+    assert len(set(lines)) == 1
+
+
 CELLS = {  # what is stored, and what the page prints now; the cells that end in "fails" must
     "held": (f"✓ {SENTENCE}\n", f"✓ {SENTENCE}\n"),
     "undecided": (f"before\n✓ {SENTENCE} (≈ 12)\nafter\n", f"before\n{UNDECIDED}after\n"),
@@ -77,6 +88,7 @@ CELLS = {  # what is stored, and what the page prints now; the cells that end in
 }
 
 
+@pytest.mark.thorough("tools/undecided.py")
 def test_nbval_passes_an_undecided_claim_and_the_summary_names_it(tmp_path):
     notebook = nbformat.v4.new_notebook()
     for number, (name, (stored, fresh)) in enumerate(CELLS.items(), 1):

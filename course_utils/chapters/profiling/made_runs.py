@@ -2,7 +2,7 @@
 
 Nothing is simulated: PyTorch's operators were launched by one thread and run by another, as a
 GPU's are, and torch.profiler saw both. The device is that second thread of a CPU; messages are
-gloo's, sent by a third. `python -m tools.diagnosed_runs` makes the files of data/traces anew.
+gloo's, sent by a third. tools/diagnosed_runs made them, which is in the history at commit 814b106.
 How much a cure would gain these runs don't tell: host and device share Python's lock, which a GPU
 knows nothing of.
 """
