@@ -1,4 +1,4 @@
-"""A claim's line is stored with its mark, its bound stands where it is seen, and it is tight."""
+"""A claim has an id and a stored line with its mark, shows its bound, and is tight."""
 
 import ast
 import tomllib
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_utils.core import files
+from course_utils.core.claims import ID
 from tests.support.page_claims import claims_of
 
 CHAPTERS = files.chapters()
@@ -20,8 +21,12 @@ written = pytest.mark.parametrize(
 
 
 @chapters
-def test_every_claim_has_a_stored_line_with_its_mark(path):
-    for one in claims_of(path):
+def test_every_claim_has_an_id_of_its_own_and_a_stored_line_with_its_mark(path):
+    claims = list(claims_of(path))
+    ids = [one.id for one in claims]
+    assert [id for id in ids if not ID.fullmatch(id) or id.count("-") > 3] == []
+    assert len(ids) == len(set(ids))
+    for one in claims:
         marks = {line[0] for line in one.stored}
         assert marks and marks <= {one.mark, "–"}, (one.id, one.stored)
         assert one.mark == "✓" or marks == {one.mark}, one.id
@@ -35,35 +40,25 @@ def test_what_others_measured_or_printed_is_not_said_to_be_tested_here(path):
 
 @chapters
 def test_a_bound_is_an_argument_of_its_claim_so_that_its_line_shows_it(path):
-    assert [
-        one.id for one in claims_of(path) if one.condition and hides_a_bound(one.condition)
-    ] == []
+    hidden = [one.id for one in claims_of(path) if one.condition and any(bounds(one.condition))]
+    assert hidden == []
 
 
-def hides_a_bound(condition):
-    """A comparison with a number written out, which is more than a sign, inside the condition."""
+def bounds(condition):
+    """The numbers, more than a sign, that the condition itself compares with."""
     for node in ast.walk(condition):
-        if isinstance(node, ast.Compare) and any(
-            isinstance(op, (ast.Lt, ast.Gt)) for op in node.ops
-        ):
-            numbers = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
-            if any(isinstance(n, (int, float)) and n not in (0, 1) for n in numbers):
-                return True
-    return False
+        if isinstance(node, ast.Compare) and {ast.Lt, ast.Gt} & {type(op) for op in node.ops}:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, (int, float)):
+                    yield part.value not in (0, 1)
 
 
 @written
 def test_a_claim_that_could_be_more_than_twice_as_tight_says_why_it_is_not(path):
     listed = LOOSE.get(path.stem[:2], {})
-    for one in claims_of(path):
-        if one.margin and one.margin > WIDEST:
-            most = listed.get(one.id, {"most": WIDEST})["most"]
-            assert one.margin <= most, f"{one.id}: margin {one.margin}; tighten it or say why"
-
-
-@chapters
-def test_the_reasons_for_loose_claims_are_those_of_claims_that_are_there(path):
-    ids = {one.id for one in claims_of(path)}
-    listed = LOOSE.get(path.stem[:2], {})
-    assert set(listed) <= ids
+    claims = {one.id: one for one in claims_of(path)}
+    for id, one in claims.items():
+        most = listed.get(id, {"most": WIDEST})["most"]
+        assert (one.margin or 0) <= most, f"{id}: margin {one.margin}; tighten it or say why"
+    assert set(listed) <= set(claims), "reasons for claims that are no more"
     assert all(entry["why"] and entry["most"] > WIDEST for entry in listed.values())

@@ -34,13 +34,10 @@ def test_what_varies_is_the_same_for_a_figure_and_for_the_comparison_of_outputs(
     assert parser["measured"]["regex"] == rounded.MEASURED.pattern
 
 
-def test_drawers_are_found_by_what_they_declare():
+def test_drawers_are_found_by_what_they_declare_and_counted_where_a_cell_calls_them():
     known = "compare_bars draw draw_box command_queue BitExplorer SegmentsMap course_map render"
     assert set(known.split()) <= drawers()
     assert "claim" not in drawers() and "sketch" not in drawers()
-
-
-def test_a_cell_draws_what_it_calls_not_what_it_defines():
     assert count_drawn("%matplotlib\ndef later():\n    return draw(spans, 'x')\nmeasure()") == 0
     assert count_drawn("display(compare_bars('a', b), figures.draw(spans, 'x'))") == 2
 
@@ -55,76 +52,52 @@ def test_only_render_makes_a_picture_of_a_figure():
     assert makers == {"style.py"}
 
 
-def cell(title="Two copies"):
-    """A cell as it is stored."""
-    data = compare_bars(title, PUBLISHED)._repr_mimebundle_()
-    outputs = [{"output_type": "execute_result", "data": data}]
-    return {"source": "compare_bars('Two copies', found)", "outputs": outputs}
+def drawn(title="Two copies"):
+    """What a cell keeps of a figure."""
+    return compare_bars(title, PUBLISHED)._repr_mimebundle_()
 
 
-def changed(one, **data):
-    (output,) = one["outputs"]
-    return {**one, "outputs": [{**output, "data": {**output["data"], **data}}]}
+def found_in(*outputs):
+    """What is wrong with a stored cell that draws one figure."""
+    stored = [{"output_type": "execute_result", "data": data} for data in outputs]
+    return problems({"source": "compare_bars('Two copies', found)", "outputs": stored})
 
 
-def drawn_again(one, change):
-    """The cell with its picture changed, as an image editor would store it."""
-    png = base64.b64decode(one["outputs"][0]["data"]["image/png"])
-    edited = io.BytesIO()
-    change(Image.open(io.BytesIO(png))).save(edited, format="png")
-    return edited.getvalue()
+def edited(change, text=""):
+    """The figure with its picture changed, as an image editor would store it."""
+    data, png = drawn(), io.BytesIO()
+    change(Image.open(io.BytesIO(base64.b64decode(data["image/png"])))).save(png, format="png")
+    changed = stamp(png.getvalue(), text) if text else png.getvalue()
+    return {**data, "image/png": base64.b64encode(changed).decode()}
 
 
-def as_text(png):
-    return base64.b64encode(png).decode()
+def blank(image):
+    return Image.new("RGB", image.size, "white")
 
 
-NOT_ITS_OWN = ["not the picture that was drawn with this text"]
+NOT_ITS_OWN = "not the picture that was drawn with this text"
+MISSING = "1 pictures are drawn and 0 stored"
 
 
-def test_a_picture_as_it_was_drawn_is_right():
-    assert problems(cell()) == []
+CASES = {
+    "as drawn": (lambda data: [data], []),
+    "mirrored": (lambda data: [edited(ImageOps.mirror)], [NOT_ITS_OWN]),
+    "saved again": (lambda data: [edited(Image.Image.copy)], [NOT_ITS_OWN]),
+    "blank": (lambda data: [edited(blank, text=data["text/plain"])], ["small or blank"]),
+    "another's": (lambda _: [{**drawn(), "image/png": drawn("Two")["image/png"]}], [NOT_ITS_OWN]),
+    "a changed text": (lambda data: [{**data, "text/plain": "[figure] Two\n a"}], [NOT_ITS_OWN]),
+    "no text": (
+        lambda data: [{**data, "text/plain": "<Picture>"}],
+        ["a picture without its text"],
+    ),
+    "no picture": (
+        lambda data: [{"text/plain": data["text/plain"]}],
+        ["a text without its picture", MISSING],
+    ),
+    "nothing": (lambda data: [], [MISSING]),
+}
 
 
-@pytest.mark.parametrize(
-    "change", [ImageOps.mirror, ImageOps.flip, Image.Image.copy], ids=lambda change: change.__name__
-)
-def test_a_picture_that_was_turned_or_stored_again_is_found(change):
-    one = cell()
-    assert problems(changed(one, **{"image/png": as_text(drawn_again(one, change))})) == NOT_ITS_OWN
-
-
-def test_a_blank_picture_is_found_even_with_a_stamp():
-    one = cell()
-    text = one["outputs"][0]["data"]["text/plain"]
-    blank = drawn_again(one, lambda image: Image.new("RGB", image.size, "white"))
-    assert problems(changed(one, **{"image/png": as_text(stamp(blank, text))})) == [
-        "small or blank"
-    ]
-
-
-def test_the_picture_of_another_figure_is_found():
-    other = cell("Two others")["outputs"][0]["data"]["image/png"]
-    assert problems(changed(cell(), **{"image/png": other})) == NOT_ITS_OWN
-
-
-def test_a_changed_text_is_found():
-    one = cell()
-    text = one["outputs"][0]["data"]["text/plain"]
-    assert problems(changed(one, **{"text/plain": f"{text}0"})) == NOT_ITS_OWN
-
-
-def test_a_deleted_picture_is_found_with_and_without_its_text():
-    one = cell()
-    (output,) = one["outputs"]
-    alone = {"text/plain": output["data"]["text/plain"]}
-    missing = "1 pictures are drawn and 0 stored"
-    without = {**one, "outputs": [{**output, "data": alone}]}
-    assert problems(without) == ["a text without its picture", missing]
-    assert problems({**one, "outputs": []}) == [missing]
-
-
-def test_a_picture_whose_text_was_deleted_is_found():
-    assert problems(changed(cell(), **{"text/plain": "<Picture>"})) == [
-        "a picture without its text"
-    ]
+@pytest.mark.parametrize("outputs, wrong", CASES.values(), ids=CASES)
+def test_a_picture_that_is_not_the_one_that_was_drawn_with_its_text_is_found(outputs, wrong):
+    assert found_in(*outputs(drawn())) == wrong

@@ -24,54 +24,33 @@ def source(cell):
     return "".join(cell["source"])
 
 
-def calls(cell, name):
-    return calls_of(source(cell), (name,)) if cell["cell_type"] == "code" else []
+def calls(cell, *names):
+    return calls_of(source(cell), names) if cell["cell_type"] == "code" else []
 
 
 @chapters
-def test_every_predict_is_followed_by_a_line_to_answer_it(path):
+def test_every_predict_is_followed_by_a_line_of_its_own_that_is_left_to_the_reader(path):
     page = cells(path)
     for cell, below in zip(page, [*page[1:], None], strict=True):
-        asked = source(cell).count("**Predict") if cell["cell_type"] == "markdown" else 0
-        if asked:
-            assert below and len(calls(below, "predict")) >= asked, cell["id"]
-
-
-@chapters
-def test_a_prediction_is_asked_for_alone_and_left_to_the_reader(path):
-    for cell in cells(path):
-        asked = calls(cell, "predict")
-        if asked:
-            body = ast.parse(source(cell)).body
-            assert len(body) == len(asked), f"{cell['id']} does more than ask"
+        wanted = source(cell).count("**Predict") if cell["cell_type"] == "markdown" else 0
+        assert not wanted or (below and len(calls(below, "predict")) >= wanted), cell["id"]
+        if asked := calls(cell, "predict"):
+            assert len(ast.parse(source(cell)).body) == len(asked), f"{cell['id']} does more"
             assert all(ast.literal_eval(call.args[1]) is ... for call in asked), cell["id"]
             assert cell["outputs"] == []
 
 
 @chapters
-def test_every_prediction_is_answered_once_and_later(path):
-    order = [
-        (call.func.id, call.args[0].value)
-        for cell in cells(path)
-        if cell["cell_type"] == "code"
-        for call in calls_of(source(cell), ("predict", "answer"))
-    ]
+def test_every_prediction_is_answered_once_and_later_and_named_as_its_chapters_exercises(path):
+    made = [call for cell in cells(path) for call in calls(cell, "predict", "answer")]
+    order = [(call.func.id, call.args[0].value) for call in made]
     asked = [id for name, id in order if name == "predict"]
-    assert len(asked) == len(set(asked))
-    for id in asked:
-        answers = [at for at, one in enumerate(order) if one == ("answer", id)]
-        assert len(answers) == 1, id
-        assert order.index(("predict", id)) < answers[0], id
-    assert {id for name, id in order if name == "answer"} == set(asked)
-
-
-@chapters
-def test_a_prediction_is_named_as_the_exercises_of_its_chapter_are(path):
+    answered = [id for name, id in order if name == "answer"]
+    assert len(asked) == len(set(asked)) and sorted(answered) == sorted(asked)
     prefixes = {e.name.partition(".")[0] for e in all_exercises() if path.name in e.solution}
-    for cell in cells(path):
-        for call in calls(cell, "predict"):
-            id = call.args[0].value
-            assert ID.fullmatch(id) and id.partition(".")[0] in prefixes, id
+    for id in asked:
+        assert order.index(("predict", id)) < order.index(("answer", id)), id
+        assert ID.fullmatch(id) and id.partition(".")[0] in prefixes, id
 
 
 @chapters

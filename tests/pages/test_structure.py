@@ -1,6 +1,5 @@
 """What every chapter must be: design §3's budgets, honest outputs, links that lead somewhere."""
 
-import ast
 import base64
 import json
 import re
@@ -9,7 +8,6 @@ import statistics
 import pytest
 
 from course_utils.core import files
-from course_utils.core.claims import ID
 
 CHAPTERS = files.chapters()
 SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
@@ -54,7 +52,7 @@ def outputs(cell, kind):
 
 
 @chapters
-def test_a_chapter_keeps_to_its_budgets(path):
+def test_a_chapter_keeps_to_its_budgets_and_has_about_as_much_prose_as_code(path):
     """Lines that ask for a prediction or answer it count for none: they belong to the prose."""
     code = [len(lesson_lines(cell)) for cell in cells(path) if not is_question(cell)]
     at_most = MORE_CELLS.get(path.stem[:2], 60)
@@ -63,13 +61,9 @@ def test_a_chapter_keeps_to_its_budgets(path):
     assert sum(n <= 20 for n in code) >= 0.9 * len(code)
     assert max(code) <= 40
     assert path.stat().st_size <= 400_000
-
-
-@chapters
-def test_a_chapter_has_about_as_much_prose_as_code(path):
     prose = sum(len(source(cell).split()) for cell in cells(path, "markdown"))
-    code = sum(len(source(cell).split()) for cell in cells(path) if not is_question(cell))
-    assert 0.75 < prose / code < 2
+    words = sum(len(source(cell).split()) for cell in cells(path) if not is_question(cell))
+    assert 0.75 < prose / words < 2
 
 
 @chapters
@@ -87,24 +81,15 @@ def test_a_chapter_has_the_skeleton_of_the_design(path):
     assert any(alt.startswith("[widget] ") for alt in shown)
 
 
-@chapters
-def test_every_claim_of_a_chapter_has_an_id_of_its_own(path):
-    """Written out where the claim stands, so that a search for it finds one place."""
-    code = "\n".join(re.sub(r"^\s*[%!].*$", "pass", source(c), flags=re.M) for c in cells(path))
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    claims = [c for c in calls if getattr(c.func, "id", "") in ("claim", "follows", "refuses")]
-    ids = [getattr(claim.args[0], "value", ast.unparse(claim)) for claim in claims]
-    assert [id for id in ids if not ID.fullmatch(id) or id.count("-") > 3] == []
-    assert len(ids) == len(set(ids)) == len(re.findall(r"\b(?:claim|follows|refuses)\(", code))
-
-
 @by_name
-def test_a_notebook_is_its_last_full_run_without_errors(path):
+def test_a_notebook_is_its_last_full_run_without_errors_warnings_and_open_claims(path):
     code = cells(path)
     assert [c["execution_count"] for c in code] == list(range(1, len(code) + 1))
-    assert all(o["output_type"] != "error" for c in code for o in c["outputs"])
+    for output in (output for cell in code for output in cell["outputs"]):
+        assert output["output_type"] != "error" and output.get("name") != "stderr", output
     ids = [c["id"] for c in read(path)["cells"]]
     assert len(ids) == len(set(ids))
+    assert "not decided" not in path.read_text(encoding="utf-8"), "by a busy machine: run it again"
 
 
 @by_name
@@ -126,18 +111,6 @@ def test_ignored_outputs_are_few_and_have_a_reason(path):
 
 
 @by_name
-def test_no_stored_output_warns(path):
-    for cell in cells(path):
-        for output in cell["outputs"]:
-            assert output.get("name") != "stderr", "".join(output["text"])
-
-
-@by_name
-def test_the_stored_run_was_made_on_a_quiet_machine(path):
-    assert "not decided" not in path.read_text(encoding="utf-8")
-
-
-@by_name
 def test_live_numbers_with_a_unit_carry_their_mark(path):
     """In printed text, a number with a unit of time is measured, so it needs its ≈.
 
@@ -150,20 +123,18 @@ def test_live_numbers_with_a_unit_carry_their_mark(path):
         assert not re.search(r"(?<!≈ )(?<![\d.,])\d[\d.,]*\s?(ms|µs|ns|GB/s|MB/s)\b", text), text
 
 
-@by_name
+@pytest.mark.parametrize(
+    "path",
+    [
+        *NOTEBOOKS,
+        *(files.ROOT / f"{name}.md" for name in ("README", "INSTRUCTORS", "CONTRIBUTING")),
+    ],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
 def test_links_lead_to_a_file_of_the_project(path):
-    for cell in cells(path, "markdown"):
-        for target in re.findall(r"\]\(([^)#\s]+)", source(cell)):
-            if "://" not in target:
-                assert (path.parent / target).resolve().exists(), target
-
-
-@pytest.mark.parametrize("page", ["README.md", "INSTRUCTORS.md", "CONTRIBUTING.md"])
-def test_links_of_the_front_pages_lead_to_a_file_of_the_project(page):
-    text = (files.ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#\s]+)", text):
-        if "://" not in target:
-            assert (files.ROOT / target).exists(), target
+    texts = map(source, cells(path, "markdown")) if path.suffix == ".ipynb" else [path.read_text()]
+    for target in re.findall(r"\]\(([^)#\s]+)", "\n".join(texts)):
+        assert "://" in target or (path.parent / target).resolve().exists(), target
 
 
 def test_the_figure_on_the_front_page_is_the_one_in_its_chapter():
@@ -177,21 +148,12 @@ def test_the_figure_on_the_front_page_is_the_one_in_its_chapter():
 
 
 @chapters
-def test_the_readme_lists_the_chapter(path):
+def test_a_chapter_is_in_the_readme_and_each_exercise_of_its_solutions_was_right(path):
     assert f"notebooks/{path.name}" in (files.ROOT / "README.md").read_text()
-
-
-@chapters
-def test_every_chapter_has_solutions(path):
-    assert files.SOLUTIONS / path.name in SOLUTIONS
-
-
-@by_name
-def test_every_exercise_of_the_solutions_was_right(path):
-    if path in SOLUTIONS:
-        said = [o["text"] for c in cells(path) for o in c["outputs"] if "text" in o]
-        right = sum("".join(text).startswith("✓") for text in said)
-        assert right == sum("check(" in line for c in cells(path) for line in lines(c)[1:])
+    solved = cells(files.SOLUTIONS / path.name)
+    said = [o["text"] for c in solved for o in c["outputs"] if "text" in o]
+    right = sum("".join(text).startswith("✓") for text in said)
+    assert right == sum("check(" in line for c in solved for line in lines(c)[1:])
 
 
 @chapters

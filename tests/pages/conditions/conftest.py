@@ -5,17 +5,13 @@ from typing import Any
 
 import pytest
 
-from course_utils.lesson.start import wait_for_quiet
 from tests.pages.conditions.lab import CHROMIUM, FLAGS, Lab, Server
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab, started once a worker."""
-    starting = wait_for_quiet(alone=False)  # a start disturbs whoever times something
     with Server(tmp_path_factory.mktemp("lab")) as started:
-        for lock in starting:
-            lock.close()
         yield started
 
 

@@ -13,7 +13,6 @@ from typing import Any, Self
 import pytest
 
 from course_utils.core import files
-from course_utils.lesson.start import wait_for_quiet
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -58,16 +57,13 @@ class Lab:
 
     def open(self, name: str) -> None:
         """Opens a notebook and waits until its kernel can run."""
-        starting = wait_for_quiet(alone=False)  # that disturbs whoever times something
         self.page.goto(f"{self.address}/lab?token=course&reset")
         self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
         self.page.evaluate(READY, name)
         self.page.wait_for_function(IDLE, timeout=60_000)
-        for lock in starting:
-            lock.close()
 
     def close(self) -> None:
-        """Ends the notebook's kernel, which may hold the lock of those who time something."""
+        """Ends the notebook's kernel."""
         self.page.evaluate("async () => await window.panel?.sessionContext.shutdown()")
 
     def run_all(self) -> None:

@@ -1,42 +1,38 @@
-"""The chapters in JupyterLab, in a real browser: they run, and their widgets move."""
+"""Chapters in JupyterLab, in a real browser: widgets, predictions and ranks answer a reader."""
 
+import json
 from urllib.parse import urlparse
 
 import pytest
 
-from course_utils.core import files
-from tests.pages.conditions.lab import HOST, Lab, needs_browser
+from tests.pages.conditions.lab import HOST, IDLE, RUN_ALL, TEXT_OF, Lab, needs_browser
+from tests.support.page_cells import cells_of
+from tests.support.trace_pages import write_notebook
 
-pytestmark = pytest.mark.timed
+pytestmark = needs_browser
+CHANGED = "([image, old]) => image.src !== old"
 
 
-@needs_browser
-def test_the_queue_of_chapter_2_moves_with_its_slider(lab: Lab):
+@pytest.mark.thorough("course_utils/figures", "course_utils/chapters/async_execution")
+def test_the_queue_of_chapter_2_moves_with_its_slider_and_asks_no_network(lab: Lab):
     lab.open("02_async_execution.ipynb")
     lab.run("setup", "widget", "exercise-3")
     cell = lab.show("widget")
-    reading, sliders = cell.locator(".widget-html"), cell.locator(".noUi-handle")
     cell.get_by_text("times faster").first.wait_for(timeout=60_000)
-    before = reading.last.inner_text(), cell.locator("img").get_attribute("src")
-    sliders.first.focus()
+    image, reading = cell.locator("img").element_handle(), cell.locator(".widget-html").last
+    before = image.get_attribute("src"), reading.inner_text()
+    cell.locator(".noUi-handle").first.focus()
     lab.page.keyboard.press("ArrowRight")
-    lab.page.wait_for_function(
-        "([html, old]) => html.innerText !== old",
-        arg=[reading.last.element_handle(), before[0]],
-        timeout=30_000,
-    )
-    assert cell.locator("img").get_attribute("src") != before[1]
-    (files.ROOT / "build").mkdir(exist_ok=True)
-    lab.page.screenshot(path=files.ROOT / "build" / "chapter_02_in_jupyterlab.png")
+    lab.page.wait_for_function(CHANGED, arg=[image, before[0]], timeout=30_000)
+    assert reading.inner_text() != before[1]
     assert "Not tried yet" in lab.outputs("exercise-3")
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
 
 
-@needs_browser
-def test_chapter_6_runs_whole_and_its_bit_explorer_answers_clicks_and_keys(lab: Lab):
+@pytest.mark.thorough("course_utils/chapters/floating_point_formats")
+def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):
     lab.open("06_floating_point_formats.ipynb")
-    lab.run_all()
-    assert "Not tried yet" in lab.outputs("exercise-4")
+    lab.run("setup", "explorer")
     explorer = lab.show("explorer").locator(".bit-explorer")
     value, box = explorer.locator('[data-row="value"]'), explorer.get_by_label("a number")
 
@@ -60,27 +56,76 @@ def test_chapter_6_runs_whole_and_its_bit_explorer_answers_clicks_and_keys(lab: 
     box.press("Enter")
     explorer.get_by_role("alert").get_by_text("is no number").wait_for(timeout=20_000)
     assert value.inner_text() == "0.375"
-    folder = files.ROOT / "build"
-    for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        lab.page.evaluate(
-            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
-        )
-        lab.page.wait_for_timeout(1500)
-        explorer.screenshot(path=folder / f"bit_explorer_{theme[-5:].strip().lower()}.png")
-    assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
 
 
-@needs_browser
-def test_the_bytes_of_chapter_7_move_with_batch_and_width(lab: Lab):
-    lab.open("07_mixed_precision.ipynb")
-    lab.run("setup", "widget")
+ATTENDED = "import os\nos.environ.pop('PYTEST_VERSION')  # somebody sits here\n"
+AT_THE_NUMBER = """() => {
+    window.panel.content.activeCellIndex = 1
+    window.panel.content.mode = 'command'
+    window.panel.content.activate()
+}"""
+
+
+@pytest.mark.thorough("course_utils/lesson", "course_utils/figures")
+def test_a_prediction_is_typed_from_the_keyboard_and_held_against_the_answer(lab: Lab):
+    write_notebook(
+        lab.folder / "predictions.ipynb",
+        ready=ATTENDED + "from course_utils import answer, compare_bars, predict",
+        number='predict("async.launch", ..., "ms")',
+        names='predict("async.first", ..., among=["launch", "run"])',
+        figure='compare_bars("Both", {"launch": 0.001, "run": 0.004}, guess="async.launch")',
+        answers='answer("async.launch", 0.001)\nanswer("async.first", "launch")',
+    )
+    lab.open("predictions.ipynb")
+    lab.run("ready")
+    lab.page.evaluate(AT_THE_NUMBER)
+    lab.page.keyboard.press("Shift+Enter")
+    lab.page.wait_for_function(IDLE)
+    lab.page.get_by_placeholder("a number, or 2 to 5").wait_for(timeout=30_000)
+    lab.page.keyboard.press("Shift+Tab")  # from the next cell back into the box
+    lab.page.keyboard.type("1/4")
+    lab.page.keyboard.press("Enter")
+    lab.page.get_by_text("Kept: 0.25 ms.").wait_for(timeout=30_000)
+    lab.run("names")
+    lab.page.locator(".jp-OutputArea option", has_text="run").click()
+    lab.page.get_by_text("Kept: run.").wait_for(timeout=30_000)
+    lab.run("figure", "answers")
+    (said,) = json.loads(lab.outputs("answers"))
+    assert said["text"] == (
+        "You predicted 0.25 ms. It is ≈ 1 ms: you were ≈ 4 times too low.\n"
+        "You chose run. It is launch: not what you chose.\n"
+    )
+    assert "image/png" in lab.outputs("figure")
+
+
+START = RUN_ALL.replace("() => ", "() => { ") + "; return 0 }"
+SAYS = f"([id, text]) => ({TEXT_OF})(id).includes(text)"
+
+
+@pytest.mark.thorough("course_utils/ranks", "course_utils/chapters/collectives")
+def test_ranks_show_their_output_a_deadlock_and_a_widget_and_stop_with_the_stop_button(lab: Lab):
+    write_notebook(
+        lab.folder / "ranks.ipynb",
+        begin="%load_ext course_utils",
+        sum="%%ranks 4\nx = torch.ones(2) * rank\ndist.all_reduce(x)\nx",
+        stuck="%%ranks --fails\nif rank:\n    dist.barrier()",
+        widget="import torch\nfrom course_utils.chapters.collectives import ring_steps\n"
+        f"{cells_of('11')['ring']}\nring_steps(ring_all_reduce)",
+        loop="%%ranks 2\nprint('started')\nwhile True:\n    pass",
+    )
+    lab.open("ranks.ipynb")
+    lab.page.set_default_timeout(240_000)
+    lab.page.evaluate(START)
+    lab.page.wait_for_function(SAYS, arg=["loop", "[rank 0] started"])
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
+    lab.page.wait_for_function(IDLE)
+    assert "RanksInterrupted" in lab.outputs("loop")
+    assert all(f"[rank {r}] tensor([6., 6.])" in lab.outputs("sum") for r in range(4))
+    assert "Deadlock" in lab.outputs("stuck") and "waiting at line 3" in lab.outputs("stuck")
     cell = lab.show("widget")
-    cell.get_by_text("they cross near").first.wait_for(timeout=90_000)
-    cell.get_by_text("AMP holds less").first.wait_for(timeout=20_000)
-    before = cell.locator("img").get_attribute("src")
-    cell.locator(".noUi-handle").nth(1).focus()
+    cell.get_by_text("chunks of 1/4").first.wait_for()
+    image = cell.locator("img").element_handle()
+    before = image.get_attribute("src")
+    cell.locator(".noUi-handle").last.focus()
     lab.page.keyboard.press("ArrowRight")
-    lab.page.keyboard.press("ArrowRight")
-    cell.get_by_text("AMP holds more").first.wait_for(timeout=30_000)
-    assert cell.locator("img").get_attribute("src") != before
-    lab.page.screenshot(path=files.ROOT / "build" / "chapter_07_in_jupyterlab.png")
+    lab.page.wait_for_function(CHANGED, arg=[image, before])

@@ -1,7 +1,6 @@
 """Chapters also run elsewhere: one thread, read-only data, no display, no d2l, bad files.
 
-Two chapters, to keep `make test` within ten minutes; each chapter where it is named
-(`make test CHAPTER=07`) and where COURSE_EVERY_CHAPTER is set, as in the workflow.
+`make test` does that with one chapter and with those that changed lately, `make test-all` with all.
 """
 
 import os
@@ -14,9 +13,11 @@ from course_utils.cli import notebooks
 from course_utils.core import files
 
 CHAPTERS = files.chapters()
-ALWAYS = ("06", "09")
-EVERY = "COURSE_EVERY_CHAPTER"
-pytestmark = pytest.mark.timed
+ALWAYS = "06_floating_point_formats"
+RUNS = [
+    pytest.param(path, marks=[] if path.stem == ALWAYS else [pytest.mark.thorough], id=path.stem)
+    for path in CHAPTERS
+]
 
 
 @pytest.fixture
@@ -37,13 +38,8 @@ def read_only_copy(tmp_path):
         folder.chmod(stat.S_IRWXU)
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
-def test_a_chapter_runs_in_another_place_with_one_thread(
-    path, read_only_copy, monkeypatch, request
-):
-    named = path.stem in request.config.getoption("only_chapters", default="")
-    if path.stem[:2] not in ALWAYS and not named and not os.environ.get(EVERY):
-        pytest.skip(f"{path.stem} is left to CHAPTER={path.stem[:2]} and to {EVERY}=1")
+@pytest.mark.parametrize("path", RUNS)
+def test_a_chapter_runs_in_another_place_with_one_thread(path, read_only_copy, monkeypatch):
     monkeypatch.setattr(files, "ROOT", read_only_copy)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("DISPLAY", raising=False)
@@ -58,6 +54,7 @@ def test_a_chapter_runs_in_another_place_with_one_thread(
     assert sorted(os.listdir(elsewhere)) == sorted([path.name, "d2l"])
 
 
+@pytest.mark.thorough("notebooks/04", "course_utils/chapters/compile_and_graphs")
 def test_the_chapter_that_compiles_runs_without_a_compiler_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "/nowhere/c++")
     path = files.chapter_path("04")

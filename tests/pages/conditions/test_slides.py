@@ -15,11 +15,6 @@ SIZES = """() => [...document.querySelectorAll('.slide.shown pre')].map(
     block => parseFloat(getComputedStyle(block).fontSize))"""
 
 
-@pytest.fixture
-def browser_page(browser):
-    return browser.new_page(viewport={"width": 1280, "height": 720})
-
-
 def hard_chapter(folder):
     """What fits no slide as it stands: a long cell, a long table, a long line, a wall of text."""
     rows = "\n".join(f"| {i} | {'word ' * 12} |" for i in range(40))
@@ -42,10 +37,11 @@ def hard_chapter(folder):
 
 
 @needs_browser
-def test_every_slide_fits_its_code_can_be_read_and_no_network_is_asked(browser_page, tmp_path):
-    page, asked, wrong = browser_page, [], []
+@pytest.mark.thorough("course_utils/cli/slides")
+def test_every_slide_fits_its_code_can_be_read_and_no_network_is_asked(sheet, tmp_path):
+    page, asked = sheet, []
+    page.set_viewport_size({"width": 1280, "height": 720})
     page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
     for path in (files.chapter_path("09"), hard_chapter(tmp_path)):
         made = slides.make(path, tmp_path)
         page.goto(made.as_uri())
@@ -63,5 +59,5 @@ def test_every_slide_fits_its_code_can_be_read_and_no_network_is_asked(browser_p
         assert page.url.endswith("#1")
         text = page.locator("#stage").inner_html()
         assert all(word in text for word in ("line_29", "<td>39</td>")) or path.stem[:2] == "09"
-    assert wrong == []
+    assert page.wrong == []
     assert all(address.startswith(("file:", "data:")) for address in asked)

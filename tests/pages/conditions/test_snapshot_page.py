@@ -1,15 +1,10 @@
 """A snapshot's page in a real browser: from a file, and from one line in a notebook."""
 
-import random
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from course_utils.core import files
 from course_utils.memory.page.page import snapshot_page
 from course_utils.memory.snapshots.lives import history
 from course_utils.memory.views.bands import groups
@@ -18,53 +13,28 @@ from course_utils.memory.views.words import size_text
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 from tests.support import snapshot_pages as made
 from tests.support.snapshots import some_work
-from tests.support.toy_allocator import ToyAllocator
+from tests.support.trace_pages import drag, shown, write_notebook
 
-WIDTH = 1366  # as the fixture `sheet` has it
+pytestmark = [
+    needs_browser,
+    pytest.mark.thorough("course_utils/memory/page", "course_utils/figures/offline"),
+]
 EVIL = "<script>alert('x')</script><b>evil"
 
 
-def busy() -> ToyAllocator:
-    """Weights, then steps at random, in two of which a request fails."""
-    toy, choose, live = ToyAllocator(), random.Random(4), []
-    toy.alloc(400 * made.MIB, "main")
-    for step in range(300):
-        size = choose.randrange(1, 12) * made.MIB
-        live.append(toy.alloc(size, "main", "step", choose.choice(("forward", "backward"))))
-        if step % 3:
-            toy.free(live.pop(choose.randrange(len(live))))
-        if step in (150, 250):
-            made.out_of_memory(toy, 900 * made.MIB, 10 * made.MIB)
-    return toy
-
-
-def shown(sheet: Any, content: Any, folder: Path) -> None:
-    """Opens the page of a snapshot and waits until it is drawn."""
-    sheet.goto(snapshot_page(content).save(folder / "page.html").as_uri())
-    sheet.wait_for_selector("html[data-ready]", state="attached", timeout=30_000)
-
-
-def photograph(sheet: Any, name: str) -> None:
-    (files.ROOT / "build").mkdir(exist_ok=True)
-    sheet.screenshot(path=files.ROOT / "build" / f"snapshot_page_{name}.png")
-
-
-@needs_browser
 def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_device(sheet, tmp_path):
-    toy = busy()
-    shown(sheet, made.of_devices(toy, made.healthy(leaked_bytes=3 * made.MIB)), tmp_path)
-    text = sheet.locator("#sentence")
-    events = f"{len(toy.events):,}"
-    assert (
-        f"of {events}" in text.inner_text() and "The largest part, 400.0 MiB" in text.inner_text()
-    )
+    toy = made.busy()
+    both = made.of_devices(toy, made.healthy(leaked_bytes=3 * made.MIB))
+    shown(sheet, snapshot_page(both), tmp_path)
+    text, events = sheet.locator("#sentence"), f"{len(toy.events):,}"
+    assert f"of {events}" in text.inner_text()
+    assert "The largest part, 400.0 MiB" in text.inner_text()
     assert sheet.locator("#held-title").inner_text().startswith("Who holds ")
     assert "main, main.py:10" in sheet.locator("#holders tr").first.inner_text()
     findings = sheet.locator("#findings")
     assert "Out of memory at event " in findings.inner_text()
     assert "900.0 MiB were asked for while" in findings.inner_text()
-    assert sheet.evaluate("document.documentElement.scrollWidth") <= WIDTH
-    photograph(sheet, "peak")
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= 1366
 
     title = sheet.locator("#event-title")
     sheet.keyboard.press("Home")
@@ -92,7 +62,6 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     sheet.keyboard.press("ArrowLeft")
     assert sheet.evaluate("document.activeElement.id") == "slider"
     assert title.locator("small").inner_text() != ""
-    photograph(sheet, "out_of_memory")
 
     curve = sheet.locator("#timeline")
     whole = curve.get_attribute("aria-label")
@@ -102,7 +71,7 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     sheet.mouse.wheel(0, -300)
     near = curve.get_attribute("aria-label")
     assert near != whole
-    drag(sheet, curve, 300, 600)
+    drag(sheet, curve, 300, 600, at=100)
     assert curve.get_attribute("aria-label") not in (whole, near)
     sheet.get_by_role("button", name="show all").click()
     assert curve.get_attribute("aria-label") == whole
@@ -112,16 +81,7 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     sheet.get_by_label("device").select_option("1")
     assert "358.0 MiB were allocated of 360.0 MiB reserved" in text.inner_text()
     assert "update, update.py:14 holds more after every step" in findings.inner_text()
-    photograph(sheet, "second_device")
     assert sheet.wrong == []
-
-
-def drag(sheet: Any, place: Any, start: int, end: int) -> None:
-    box = place.bounding_box()
-    sheet.mouse.move(box["x"] + start, box["y"] + 100)
-    sheet.mouse.down()
-    sheet.mouse.move(box["x"] + end, box["y"] + 120, steps=3)
-    sheet.mouse.up()
 
 
 def at(curve: Any, x: int, events: int) -> int:
@@ -129,42 +89,30 @@ def at(curve: Any, x: int, events: int) -> int:
     return round((x - 58) / (int(curve.bounding_box()["width"]) - 58 - 8) * events)
 
 
-@needs_browser
-def test_a_small_window_has_one_column_and_no_endless_line(sheet, tmp_path):
+def test_a_small_window_has_one_column_and_what_a_file_says_is_text(sheet, tmp_path):
     sheet.set_viewport_size({"width": 640, "height": 480})
-    toy = busy()
-    for event in toy.events:
-        event["frames"] = [{"name": "f" * 1900, "filename": "/a.py", "line": 1}]
+    toy = made.busy()
+    evil = [{"name": EVIL + "f" * 1900, "filename": f"/{EVIL}.py", "line": 1}]
+    toy.events = [{**event, "frames": evil} for event in toy.events]
     for _ in range(50):
         made.out_of_memory(toy, 900 * made.MIB, 0)
-    shown(sheet, toy.snapshot(), tmp_path)
+    shown(sheet, snapshot_page(toy.dump(tmp_path / f"{EVIL.replace('/', '')}.pickle")), tmp_path)
     assert sheet.evaluate("document.documentElement.scrollWidth") <= 640
     assert sheet.locator("#timeline").bounding_box()["width"] > 580
     assert sheet.locator("#wrong-title").inner_text() == "What looks wrong (1)"
     sheet.get_by_text("What the words mean").click()
     assert "Reserved is what the allocator holds" in sheet.locator("#words").inner_text()
-    assert sheet.wrong == []
-
-
-@needs_browser
-def test_what_a_file_says_is_text_on_its_page(sheet, tmp_path):
-    toy = made.healthy(2)
-    evil = [{"name": EVIL, "filename": f"/{EVIL}.py", "line": 1}]
-    toy.events = [{**event, "frames": evil} for event in toy.events]
-    shown(sheet, toy.dump(tmp_path / f"{EVIL.replace('/', '')}.pickle"), tmp_path)
     assert EVIL in sheet.locator("#sentence").inner_text()
     assert EVIL in sheet.locator("#legend").inner_text()
     assert "<b>evil" in sheet.locator("h1").inner_text()
     assert sheet.locator("b").count() == 0 and sheet.wrong == []
 
 
-@needs_browser
-@pytest.mark.parametrize("expandable", [False, True])
-@pytest.mark.parametrize("last", [None, 150])
+@pytest.mark.parametrize("expandable, last", [(False, None), (True, 150)])
 def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, last):
     snapshot = made.read(some_work(expandable), last)
     of = history(snapshot)
-    shown(sheet, snapshot, tmp_path)
+    shown(sheet, snapshot_page(snapshot), tmp_path)
     assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
     assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
     names, layout = [name for name, _ in groups(of)], MemoryMap(of)
@@ -188,18 +136,15 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
     assert sheet.wrong == []
 
 
-@needs_browser
 def test_one_line_in_a_notebook_shows_the_page_and_stores_a_line(lab: Lab):
     made.healthy().dump(lab.folder / "toy.pickle")
     code = "from course_utils import memory\nmemory.snapshot_page('toy.pickle')"
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = new_notebook(cells=[new_code_cell(code, id="page")], metadata=metadata)
-    nbformat.write(notebook, lab.folder / "page.ipynb")
+    write_notebook(lab.folder / "page.ipynb", page=code)
     lab.open("page.ipynb")
     lab.run_all()
     frame = lab.show("page").frame_locator("iframe")
-    frame.get_by_text("At the peak, after event 14 of 116").first.wait_for(timeout=20_000)
-    frame.get_by_text("Who holds 340.0 MiB").first.wait_for(timeout=20_000)
+    frame.get_by_text("At the peak, after event 14 of 116").first.wait_for(timeout=60_000)
+    frame.get_by_text("Who holds 340.0 MiB").first.wait_for(timeout=60_000)
     stored = lab.outputs("page")
     assert "[snapshot] toy.pickle: At the peak" in stored and len(stored) < 2000
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}

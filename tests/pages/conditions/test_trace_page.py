@@ -1,7 +1,6 @@
-"""A trace's page in a real browser: what it says, by pointer and by keyboard alone."""
+"""A trace's page in a real browser: what it says, by pointer and by keyboard; odd and real ones."""
 
 import re
-from typing import Any
 from urllib.parse import urlparse
 
 import numpy as np
@@ -9,20 +8,31 @@ import pytest
 
 from course_utils.traces import intervals
 from course_utils.traces.idle import idle_times
-from course_utils.traces.page.kinds import BLOCKING, IDLE, KINDS, MESSAGE
 from course_utils.traces.trace import Kind
-from tests.pages.conditions.lab import needs_browser
-from tests.support.trace_pages import EVENTS, colour, drag, photograph, place, said, shown, view
-from tests.support.traces import op, read
-from tools.bench.trace_growth import training
+from tests.pages.conditions.lab import HOST, Lab, needs_browser
+from tests.support.trace_pages import (
+    EVENTS,
+    drag,
+    painted,
+    place,
+    said,
+    trace_shown,
+    view,
+    write_notebook,
+)
+from tests.support.traces import REAL, launched, note, op, read, real, training, write
 
-pytestmark = needs_browser
+pytestmark = [
+    needs_browser,
+    pytest.mark.thorough("course_utils/traces/page", "course_utils/figures/offline"),
+]
+EVIL = "<script>alert('x')</script><b>evil"
 
 
-def test_a_page_opens_without_a_network_and_says_what_the_report_says(sheet, tmp_path):
+def test_a_page_opens_without_a_network_and_answers_the_pointer(sheet, tmp_path):
     asked: list[str] = []
     sheet.on("request", lambda request: asked.append(request.url))
-    shown(sheet, read(tmp_path, EVENTS), tmp_path, "mine.json")
+    trace_shown(sheet, read(tmp_path, EVENTS), tmp_path, "mine.json")
     assert {urlparse(address).scheme for address in asked} == {"file"} and len(asked) == 1
     assert sheet.locator("h1").inner_text() == "mine.json"
     assert sheet.locator("#sentence").inner_text() == (
@@ -35,17 +45,12 @@ def test_a_page_opens_without_a_network_and_says_what_the_report_says(sheet, tmp
     ]  # fmt: skip
     assert "computing" in sheet.locator("#parts").inner_text()
     assert sheet.locator("#look").inner_text().startswith("Look first at ")
-    assert sheet.wrong == []
 
-
-def test_the_pointer_zooms_moves_and_selects(sheet, tmp_path):
-    shown(sheet, read(tmp_path, EVENTS), tmp_path)
     lanes, whole = sheet.locator("#lanes"), view(sheet)
     lanes.hover(position={"x": 500, "y": 60})
     sheet.mouse.wheel(0, -300)
-    sheet.wait_for_timeout(50)
+    sheet.wait_for_function("([from, to]) => high - low < to - from", arg=whole)
     near = view(sheet)
-    assert near[1] - near[0] < whole[1] - whole[0]
     drag(sheet, lanes, 400, 600)
     nearer = view(sheet)
     share = (nearer[1] - nearer[0]) / (near[1] - near[0])
@@ -58,7 +63,11 @@ def test_the_pointer_zooms_moves_and_selects(sheet, tmp_path):
     drag(sheet, sheet.locator("#ruler"), 500, 600, at=10)
     assert view(sheet) == pytest.approx(nearer)
     sheet.get_by_role("button", name="show all").click()
+    sheet.keyboard.down("Control")
+    drag(sheet, lanes, 300, 500)
+    sheet.keyboard.up("Control")
     assert view(sheet) == whole
+    assert sheet.evaluate("marked.map(X)") == pytest.approx((300, 500), abs=2)
 
     lanes.click(position=place(sheet, "gemm"))
     facts = said(sheet)
@@ -79,37 +88,30 @@ def test_the_pointer_zooms_moves_and_selects(sheet, tmp_path):
     assert sheet.wrong == []
 
 
-def test_bars_and_idle_times_have_the_colours_of_what_they_are(sheet, tmp_path):
-    trace = read(tmp_path, EVENTS)
-    shown(sheet, trace, tmp_path)
-    for name, kind in (
-        ("aten::linear", Kind.OPERATOR), ("ProfilerStep#3", Kind.ANNOTATION), ("relu", Kind.KERNEL),
-        ("cudaStreamSynchronize", BLOCKING), ("ncclDevKernel_AllReduce", MESSAGE),
-    ):  # fmt: skip
-        box = sheet.evaluate("name => boxOf(found(matching(name)).at(-1), 0)", f"/^{name}$/")
-        assert colour(sheet, box["x"] + 2, box["y"] + 2) in KINDS[kind][1]
-        sheet.locator("#text").fill("no such name")
-        sheet.wait_for_timeout(50)
-        assert colour(sheet, box["x"] + 2, box["y"] + 2) not in KINDS[kind][1]
-        sheet.locator("#text").fill("")
-        sheet.wait_for_timeout(50)
-    middle = sheet.evaluate("X(90e3)")
-    for stream in ("GPU 0, stream 7", "GPU 0, stream 20"):
-        top = sheet.evaluate("name => blocks.find(one => one.name === name).y", stream)
-        assert colour(sheet, middle, top + 2) == IDLE["synchronising"]
-    sheet.locator("#lanes").click(position={"x": middle, "y": top + 8})
-    assert said(sheet)["title"] == "GPU 0: idle after a synchronising call"
+def test_a_cause_on_the_right_leads_to_the_longest_idle_time_that_it_had(sheet, tmp_path):
+    trace_shown(sheet, read(tmp_path, EVENTS), tmp_path)
+    sheet.get_by_role("button", name="idle after a synchronising call").click()
+    facts = said(sheet)
+    assert facts["title"] == "GPU 0: idle after a synchronising call"
+    assert facts["took"] == "50 µs"
+    assert facts["the call that waited"].startswith("cudaStreamSynchronize on host, thread 1")
+    assert facts["ended by"].startswith("relu")
+    assert facts["that launch ended"] == "47 µs after the GPU had nothing to do"
+    assert facts["its calls to the GPU"] == "cudaLaunchKernel 2 µs; cudaStreamSynchronize 1 µs"
+    assert "aten::relu 10 µs; aten::item 2 µs; no operator 38 µs" in facts["meanwhile that thread"]
+    low, high = view(sheet)
+    assert low < 65_000 < 115_000 < high < 200_000
+    assert sheet.wrong == []
 
 
-def test_the_keyboard_alone_does_all(sheet, tmp_path):
-    shown(sheet, read(tmp_path, EVENTS), tmp_path)
+def test_the_keyboard_alone_does_all_and_a_search_counts(sheet, tmp_path):
+    trace_shown(sheet, read(tmp_path, EVENTS), tmp_path)
     whole = view(sheet)
-    for key, smaller in (("w", True), ("s", False)):
+    for key, smaller in (("w", True), ("s", False), ("w", True)):
         before = view(sheet)
         sheet.keyboard.press(key)
         after = view(sheet)
         assert (after[1] - after[0] < before[1] - before[0]) is smaller
-    sheet.keyboard.press("w")
     for key, right in (("d", True), ("a", False), ("ArrowRight", True), ("ArrowLeft", False)):
         before = view(sheet)
         sheet.keyboard.press(key)
@@ -124,22 +126,13 @@ def test_the_keyboard_alone_does_all(sheet, tmp_path):
     assert said(sheet)["title"] == "aten::relu"
     assert sheet.locator("#result").inner_text() == "1 of 2 found, 60 µs in all"
     sheet.keyboard.press("Tab")
-    sheet.keyboard.press("n")
-    assert said(sheet)["title"] == "relu"
-    sheet.keyboard.press("N")
-    assert said(sheet)["title"] == "aten::relu"
-    sheet.keyboard.press("g")
-    assert said(sheet)["title"] == "relu"
-    sheet.keyboard.press("g")
-    assert said(sheet)["title"] == "cudaLaunchKernel"
-    sheet.keyboard.press("ArrowUp")
-    assert said(sheet)["title"] == "aten::relu"
-    sheet.keyboard.press("ArrowLeft")
-    assert said(sheet)["title"] == "aten::item"
-    for _ in range(2):
-        sheet.keyboard.press("ArrowLeft")
-        assert said(sheet)["title"] == "aten::linear"
-    sheet.keyboard.press("ArrowRight")
+    for key, title in (
+        ("n", "relu"), ("N", "aten::relu"), ("g", "relu"), ("g", "cudaLaunchKernel"),
+        ("ArrowUp", "aten::relu"), ("ArrowLeft", "aten::item"), ("ArrowLeft", "aten::linear"),
+        ("ArrowRight", "aten::item"),
+    ):  # fmt: skip
+        sheet.keyboard.press(key)
+        assert said(sheet)["title"] == title
     sheet.keyboard.press("f")
     low, high = view(sheet)
     assert low < 49_000 < 67_000 < high < low + 40_000
@@ -148,28 +141,23 @@ def test_the_keyboard_alone_does_all(sheet, tmp_path):
     sheet.keyboard.press("Escape")
     assert sheet.evaluate("[chosen, marked, hits]") == [None, None, None]
     assert sheet.locator("#text").input_value() == ""
-    assert sheet.wrong == []
 
+    for text, many in (
+        ("PROFILERstep", "1 found, 200 µs in all"), ("/(/", "that is no expression"), ("", ""),
+        ("/^aten::(linear|item)$/", "2 found, 58 µs in all"),
+    ):  # fmt: skip
+        sheet.locator("#text").fill(text)
+        assert sheet.locator("#result").inner_text() == many
+        sheet.keyboard.press("Enter")
 
-def test_whatever_has_the_focus_shows_it_and_tab_reaches_all(sheet, tmp_path):
-    shown(sheet, read(tmp_path, EVENTS), tmp_path)
     reached = set()
     for _ in range(40):
         sheet.keyboard.press("Tab")
         reached.add(sheet.evaluate("document.activeElement.id || document.activeElement.innerText"))
         outline = sheet.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or sheet.evaluate("document.activeElement === document.body")
-    assert {
-        "text",
-        "next",
-        "zoom-in",
-        "lanes",
-        "host, thread 1",
-        "ProfilerStep#3\n200 µs",
-    } <= reached
-    sheet.locator("#lanes").focus()
-    sheet.keyboard.press("Enter")
-    assert sheet.evaluate("chosen.event") >= 0
+    everything = {"text", "next", "zoom-in", "lanes", "host, thread 1", "ProfilerStep#3\n200 µs"}
+    assert everything <= reached
     sheet.locator("#heads button").first.focus()
     before = sheet.evaluate("blocks[0].height")
     sheet.keyboard.press("Enter")
@@ -178,59 +166,9 @@ def test_whatever_has_the_focus_shows_it_and_tab_reaches_all(sheet, tmp_path):
     assert sheet.wrong == []
 
 
-def test_a_cause_on_the_right_leads_to_the_longest_idle_time_that_it_had(sheet, tmp_path):
-    shown(sheet, read(tmp_path, EVENTS), tmp_path)
-    sheet.get_by_role("button", name="idle after a synchronising call").click()
-    facts = said(sheet)
-    assert facts["title"] == "GPU 0: idle after a synchronising call"
-    assert facts["took"] == "50 µs"
-    assert facts["the call that waited"].startswith("cudaStreamSynchronize on host, thread 1")
-    assert facts["ended by"].startswith("relu")
-    assert facts["that launch ended"] == "47 µs after the GPU had nothing to do"
-    assert facts["its calls to the GPU"] == "cudaLaunchKernel 2 µs; cudaStreamSynchronize 1 µs"
-    assert "aten::relu 10 µs; aten::item 2 µs; no operator 38 µs" in facts["meanwhile that thread"]
-    low, high = view(sheet)
-    assert low < 65_000 < 115_000 < high < 200_000
-    photograph(sheet, "idle")
-    sheet.get_by_role("button", name="idle, launched too late").click()
-    facts = said(sheet)
-    assert facts["took"] == "20 µs" and facts["ended by"].startswith("last")
-    assert sheet.wrong == []
-
-
-def test_without_a_gpu_the_longest_time_without_an_operator_is_found(sheet, tmp_path):
-    shown(
-        sheet, read(tmp_path, [op("first", 0, 10), op("inner", 2, 8), op("then", 70, 5)]), tmp_path
-    )
-    assert sheet.locator("#where-title").inner_text() == "Where the host's time went"
-    assert sheet.locator("#legend").inner_text().strip() == "operator"
-    sheet.get_by_role("button", name="neither: Python, or not traced").click()
-    facts = said(sheet)
-    assert facts["title"] == "The host ran no operator: Python, or what wasn't traced"
-    assert facts["took"] == "60 µs" and facts["begins"] == "10 µs"
-    assert facts["after"].split()[0] in ("first", "inner") and facts["before"].startswith("then")
-    assert sheet.wrong == []
-
-
-def test_what_is_searched_for_is_counted_and_no_expression_is_no_error(sheet, tmp_path):
-    shown(sheet, read(tmp_path, EVENTS), tmp_path)
-    for text, many in (
-        ("cuda", "5 found, 24 µs in all"), ("PROFILERstep", "1 found, 200 µs in all"),
-        ("/^aten::(linear|item)$/", "2 found, 58 µs in all"), ("/CUDA/i", "5 found, 24 µs in all"),
-        ("void gemm<float>(", "1 found, 30 µs in all"), ("nothing", "0 found"),
-        ("/(/", "that is no expression"), ("", ""),
-    ):  # fmt: skip
-        sheet.locator("#text").fill(text)
-        assert sheet.locator("#result").inner_text() == many
-        sheet.keyboard.press("Enter")
-    sheet.locator("#tops button").first.click()
-    assert sheet.locator("#text").input_value() == "relu"
-    assert sheet.wrong == []
-
-
-def test_of_a_measured_time_the_page_says_what_the_library_does(sheet, tmp_path):
-    trace = read(tmp_path, list(training(3000)))
-    shown(sheet, trace, tmp_path)
+def test_of_a_measured_time_and_of_idle_times_the_page_says_what_the_library_does(sheet, tmp_path):
+    trace = read(tmp_path, training(20))
+    trace_shown(sheet, trace, tmp_path)
     for low, high in ((0.0, trace.end.max()), (1.2345e-3, 7e-3), (2e-3, 2.001e-3)):
         sheet.evaluate("([low, high]) => mark(low, high)", [low * 1e9, high * 1e9])
         facts = said(sheet)
@@ -242,27 +180,74 @@ def test_of_a_measured_time_the_page_says_what_the_library_does(sheet, tmp_path)
                 "([ns, share]) => `${timeText(ns)} busy, ${shareText(share)}`",
                 [took * 1e9, took / (high - low)],
             )
-    drag_marks(sheet)
-    assert sheet.wrong == []
-
-
-def drag_marks(sheet: Any) -> None:
-    """Ctrl and drag marks what lies between, and leaves what is shown."""
-    before = view(sheet)
-    sheet.keyboard.down("Control")
-    drag(sheet, sheet.locator("#lanes"), 300, 500)
-    sheet.keyboard.up("Control")
-    assert view(sheet) == before
-    low, high = sheet.evaluate("marked.map(X)")
-    assert (low, high) == pytest.approx((300, 500), abs=2)
-
-
-def test_idle_times_and_what_waits_are_told_as_the_library_knows_them(sheet, tmp_path):
-    trace = read(tmp_path, list(training(3000)))
-    shown(sheet, trace, tmp_path)
     idle = idle_times(trace, 0, trace.window(0))
     gaps = np.array(sheet.evaluate("Array.from(t.devices[0].gaps.end)"))
     assert gaps / 1e9 == pytest.approx(idle.spans[:, 1])
     longest = int(np.argmax(idle.seconds))
     sheet.evaluate("place => chooseGap(t.devices[0], place)", longest)
     assert said(sheet)["took"] == sheet.evaluate("timeText", idle.seconds[longest] * 1e9)
+    assert sheet.wrong == []
+
+
+LATE = [op("first", 0, 10), op("last", 3e16, 1e12)]
+ODD = {  # events; a name in them, and what the page says of it
+    "a kernel before its launch": (
+        launched(1, 30, 10, 5), "gemm",
+        {"delay": "it begins 20 µs before its launch: the clocks differ by that"},
+    ),
+    "a thousand years": (
+        LATE, "last", {"took": "1,000,000 s", "begins": "30,000,000,000,000 ms"},
+    ),
+    "no GPU": ([op("first", 0, 10), op("then", 70, 5)], "then", {"took": "5 µs"}),
+    "an instant": ([op("aten::mm", 7, 0)], "aten::mm", {"took": "0 ns"}),
+    "copies alone": (
+        [op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, cat="gpu_memcpy")], "gemm", {},
+    ),
+    "hostile names": ([op(EVIL, 0, 5), note(EVIL, 0, 9), *launched(1, 0, 5, 5, EVIL)], EVIL, {}),
+    "two GPUs": ([*launched(1, 0, 5, 5), *launched(2, 6, 9, 5, device=1)], "gemm", {}),
+    "deep": ([op("deep", place, 1000 - 2 * place) for place in range(300)], "deep", {}),
+    "many threads": ([op("mm", 0, 10, tid=thread) for thread in range(300)], "mm", {}),
+    "long": (training(500), "gemm", {}),
+}  # fmt: skip
+
+
+def test_odd_and_long_and_real_traces_are_shown_and_every_event_tells_of_itself(sheet, tmp_path):
+    traces = {what: (read(tmp_path, events), *rest) for what, (events, *rest) in ODD.items()}
+    for what, (trace, name, facts) in traces.items():
+        trace_shown(sheet, trace, tmp_path, EVIL)
+        sheet.evaluate("name => choose(found(matching(name))[0])", name)
+        assert facts.items() <= said(sheet).items(), what
+        assert name in said(sheet)["title"] and said(sheet)["title"] in trace.names, what
+        for key in "wsadfmgntr":
+            sheet.keyboard.press(key)
+        for button in sheet.locator("#parts button").all():
+            button.click()
+            assert sheet.evaluate("chosen.span.every(Number.isFinite)"), what
+        painted(sheet)
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= 1366, what
+        assert sheet.locator("b", has_text="evil").count() == 0 and sheet.wrong == [], what
+    lanes = """name => {
+        const { y, height } = blocks.find(block => block.name === name).rows[0], seen = new Set()
+        const line = $("lanes").getContext("2d").getImageData(LEFT, y + height / 2, wide, 1).data
+        for (let x = 0; x < wide; x++) if (line[4 * x + 2] < 200) seen.add(x)
+        return seen.size / wide
+    }"""
+    sheet.evaluate("zoomTo(0, t.length); draw()")
+    assert sheet.evaluate(lanes, "GPU 0, stream 7") > 0.9, "events below a pixel are drawn too"
+    if REAL.exists():
+        trace_shown(sheet, real("ddp-resnet50-2xA100"), tmp_path)
+        assert sheet.evaluate("document.documentElement.scrollHeight") <= 768, "fits a laptop"
+
+
+def test_one_line_in_a_notebook_shows_the_page_and_stores_a_picture(lab: Lab):
+    write(lab.folder / "mine.json", EVENTS)
+    code = "from course_utils import traces\ntraces.trace_page('mine.json')"
+    write_notebook(lab.folder / "page.ipynb", page=code)
+    lab.open("page.ipynb")
+    lab.run_all()
+    frame = lab.show("page").frame_locator("iframe")
+    frame.get_by_text("GPU 0: kernels ran in 85 µs").first.wait_for(timeout=60_000)
+    stored = lab.outputs("page")
+    assert "[widget] mine.json: a trace of ≈ 14 events in ≈ 200 µs" in stored
+    assert "image/png" in stored and len(stored) < 60_000
+    assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
