@@ -1,11 +1,11 @@
-.PHONY: help setup lab demo slides progress test testgpu oldest plant doctor record kit new style normalise lock clean
+.PHONY: help setup lab demo slides progress test test-all testgpu oldest doctor record kit new style normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 help:  ## what can be made here
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /: /'
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /: /'
 
 setup:  ## .venv with everything in it; does nothing when it is up to date
 	@sh tools/setup.sh
@@ -24,17 +24,17 @@ slides: setup  ## slides of CHAPTER=02, in one file that needs no network
 progress: setup  ## what you ran and solved here (ARGS="--clear" forgets it)
 	@$(PYTHON_HERE) -m course_utils progress $(ARGS)
 
-test: setup  ## every test, and a report by chapter (CHAPTER=06: one; CHANGED=1: what changed)
+test: setup  ## what every change must pass, with a report by chapter (CHAPTER=06: one; CHANGED=1: what changed)
 	@CHAPTER=$(CHAPTER) CHANGED=$(CHANGED) $(PYTHON_HERE) -m tools.test $(ARGS)
+
+test-all: setup  ## every test there is: before a release
+	@$(PYTHON_HERE) -m tools.test --everything $(ARGS)
 
 testgpu: setup  ## on a machine with a GPU: the claims of every chapter, outputs not compared
 	@$(PYTHON_HERE) -m pytest -n 1 --dist loadscope --nbval-lax notebooks $(ARGS)
 
 oldest: setup  ## every chapter on the oldest torch promised, in .venv-oldest, 5.6 GB (CHAPTER=09: one)
 	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.oldest $(ARGS)
-
-plant: setup  ## plant errors in a copy of the course, say which a test sees (ARGS="--kind prose", CHAPTER=06)
-	@CHAPTER=$(CHAPTER) $(PYTHON_HERE) -m tools.plant $(ARGS)
 
 doctor: setup  ## what works on this machine, and what to do about the rest
 	@$(PYTHON_HERE) -m course_utils doctor

@@ -1,32 +1,77 @@
-"""Which tests of every chapter run, and in which order: for tests and notebooks alike.
+"""Which tests run, in which order and in which environment, for tests and notebooks alike.
 
-`--only-chapters 06_floating_point_formats,07_mixed_precision`: of the tests that go through every
-chapter, only those of the named ones. What times something comes last: it runs one at a time
-(COURSE_QUIET_LOCK), and what comes before it keeps every worker busy. What nbval compares passes
-through tools/undecided.py.
+- `--only-chapters 06_floating_point_formats,07_mixed_precision`: of the tests that go through every
+  chapter, only those of the named ones.
+- `--quick`, with `--changed FILE,FILE`: leaves out what is marked `thorough`, unless it guards one
+  of these files. A mark without a path guards the chapter that its test is about.
+- Pages run on the first worker, one after the other, beside the library's tests on the others: two
+  pages at once would disturb each other's timings. What takes long begins first.
+- Pages get all threads, and the journal that the report reads.
+
+What nbval compares passes through tools/undecided.py.
 """
 
+import os
 from functools import cache
 from pathlib import Path
 
+import pytest
+from nbval.plugin import IPyNbCell
+
+from tools.affected import MOST_CHAPTERS, chapters_in
+
 pytest_plugins = ["tools.undecided"]
+FIRST = (
+    "tests/pages/rehearsal",
+    "tests/pages/conditions",
+    "tests/install",
+    "tests/tools",
+    "tests/ranks",
+)
+DIVIDED = ("tests/pages/", "tests/chapters/")  # each test function may go to another worker
+PAGE_ONLY = "COURSE_PAGES_"  # COURSE_PAGES_X is X, but for pages alone
 
 
 def pytest_addoption(parser):
     parser.addoption("--only-chapters", default="", help="stems of chapters, with commas between")
+    parser.addoption("--quick", action="store_true", help="without tests that are `thorough`")
+    parser.addoption("--changed", default="", help="files whose thorough tests run all the same")
 
 
 def pytest_collection_modifyitems(config, items):
     wanted = set(filter(None, config.getoption("only_chapters").split(",")))
-    others = [item for item in items if wanted and chapters_of(item) - wanted]
+    changed = list(filter(None, config.getoption("changed").split(",")))
+    quick = config.getoption("quick")
+    others = [
+        item
+        for item in items
+        if (wanted and chapters_of(item) - wanted) or (quick and is_left_out(item, changed))
+    ]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
-    items.sort(key=times)
+    items.sort(key=place)
+
+
+def is_left_out(item, changed):
+    """Whether every mark `thorough` of the item guards nothing that changed.
+
+    A page of solutions counts as marked: tests/pages/test_answers.py grades each solution anyway.
+    """
+    guards = [mark.args for mark in item.iter_markers("thorough")]
+    guards += [()] * item.nodeid.startswith("notebooks/solutions/")
+    chapters = chapters_in(changed)[:MOST_CHAPTERS]
+    return bool(guards) and not any(
+        any(path.startswith(guarded) for guarded in one for path in changed)
+        or (not one and chapters_of(item) & set(chapters))
+        for one in guards
+    )
 
 
 def chapters_of(item):
     """The chapter that a parametrized test is about; nothing where it is about all or none."""
+    if item.path.suffix == ".ipynb":
+        return {item.path.stem}
     callspec = getattr(item, "callspec", None)
     for value in callspec.params.values() if callspec else ():
         if isinstance(value, Path) and value.suffix == ".ipynb":
@@ -34,6 +79,8 @@ def chapters_of(item):
         name = getattr(value, "name", value)
         if isinstance(name, str) and name in chapter_of_exercise():
             return {chapter_of_exercise()[name]}
+        if isinstance(name, str) and name in chapter_of_exercise().values():
+            return {name}
     return set()
 
 
@@ -44,14 +91,49 @@ def chapter_of_exercise():
     return {one.name: Path(one.solution).stem for one in all_exercises()}
 
 
-def times(item):
-    """Whether the item's notebook times something, or its module is marked `timed`."""
-    if item.path.suffix == ".ipynb":
-        return notebook_times(item.path)
-    return item.get_closest_marker("timed") is not None
+def place(item):
+    """Pages first, the largest before the others; then what takes long; then the rest."""
+    where = item.nodeid.partition("::")[0]
+    if where.endswith(".ipynb"):
+        return -1, -item.path.stat().st_size
+    return next((i for i, path in enumerate(FIRST) if where.startswith(path)), len(FIRST)), 0
 
 
-@cache
-def notebook_times(path):
-    text = path.read_text(encoding="utf-8")
-    return "start(" in text and "times=False" not in text
+def pytest_xdist_make_scheduler(config, log):
+    """loadscope, in the order of collection, with pages kept to the first worker."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class PagesOnOneWorker(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            if nodeid.startswith("tests/pages/rehearsal"):
+                return nodeid
+            if nodeid.startswith(DIVIDED):
+                return nodeid.partition("[")[0]
+            return super()._split_scope(nodeid)
+
+        def _assign_work_unit(self, node):
+            takes_pages = node.gateway.id == "gw0"
+            fitting = (name for name in self.workqueue if is_page(name) == takes_pages)
+            if (name := next(fitting, None)) is not None:
+                self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
+
+    config.option.loadscopereorder = False
+    return PagesOnOneWorker(config, log)
+
+
+def is_page(scope):
+    return scope.startswith("notebooks/") or "conditions/test_conditions" in scope
+
+
+@pytest.hookimpl(tryfirst=True)  # before nbval starts the page's kernel
+def pytest_runtest_setup(item):
+    is_cell = isinstance(item, IPyNbCell)
+    for name, value in THREADS.items():
+        os.environ.pop(name, None) if is_cell else os.environ.__setitem__(name, value)
+    for name in [name for name in os.environ if name.startswith(PAGE_ONLY)]:
+        own = name.removeprefix(PAGE_ONLY)
+        os.environ.__setitem__(own, os.environ[name]) if is_cell else os.environ.pop(own, None)
+
+
+THREADS = {k: os.environ[k] for k in ("OMP_NUM_THREADS",) if k in os.environ}

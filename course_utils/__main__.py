@@ -94,7 +94,7 @@ def _doctor(_options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from course_utils.cli import notebooks, recording_plan, recording_visits
+    from course_utils.cli import notebooks, recording_plan
     from course_utils.core import files
     from course_utils.core.machine import this_machine
     from course_utils.judging.offering import how_to_offer
@@ -104,7 +104,7 @@ def _record(options: argparse.Namespace) -> int:
     notebooks.say(recording_plan.in_words(visits, options.minutes))
     if options.plan:
         return 0
-    failed = recording_visits.make(visits, to, options.minutes)
+    failed = recording_plan.make(visits, to, options.minutes)
     notebooks.say(f"The executed notebooks are in {notebooks.EXECUTED.relative_to(files.ROOT)}")
     if (folder := to / this_machine().slug).exists():
         notebooks.say(how_to_offer(folder.resolve()))

@@ -9,13 +9,13 @@ import ast
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS
+from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS, chapters
 
 EVERYTHING = re.compile(
     r"(data|\.ci|tools/(setup|test|report|affected|undecided))\b|requirements\.txt|pyproject\.toml"
@@ -25,7 +25,6 @@ EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
     "tests/pages/test_answers.py",
     "tests/pages/test_claims.py",
-    "tests/pages/test_comparisons.py",
     "tests/pages/test_figures.py",
     "tests/pages/test_mutants.py",
     "tests/pages/test_predictions.py",
@@ -33,6 +32,8 @@ EVERY_CHAPTER = (
     "tests/lesson/test_progress.py",
     "tests/pages/conditions/test_conditions.py",
 )
+LATELY_HOURS = 12  # before the newest commit
+MOST_CHAPTERS = 4  # that are tested thoroughly because they changed; the rest by `make test-all`
 HOUSE = "tests/test_house.py"  # reads every module and page as text
 DOOR = "course_utils/lesson/exercises.py"  # names every checker; a chapter needs its own only
 
@@ -46,17 +47,37 @@ def changed_files(since: str = "HEAD") -> list[str]:
 
     Raises: NothingToCompare for a commit that isn't there, and outside a git checkout.
     """
-    found: list[str] = []
-    for command in (
-        ["git", "diff", "--name-only", since, "--"],
-        ["git", "ls-files", "--others", "--exclude-standard"],
-    ):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode:
-            reason = done.stderr.strip().splitlines()[0]
-            raise NothingToCompare(f"CHANGED={since} can't be compared: {reason}")
-        found += done.stdout.splitlines()
-    return sorted(set(found))
+    found = _git("diff", "--name-only", since, "--", about=f"CHANGED={since} can't be compared")
+    found += _git("ls-files", "--others", "--exclude-standard")
+    return sorted(set(found.splitlines()))
+
+
+def _git(*command: str, about: str = "git can't tell what changed") -> str:
+    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise NothingToCompare(f"{about}: {done.stderr.strip().splitlines()[0]}")
+    return done.stdout
+
+
+def lately_changed(hours: float) -> list[str]:
+    """Files that differ from the newest commit `hours` before HEAD, with the uncommitted ones.
+
+    Nothing outside a git checkout, or where the history doesn't reach so far back.
+    """
+    try:
+        newest = int(_git("log", "-1", "--format=%ct"))
+        then = _git("rev-list", "-1", f"--before={newest - hours * 3600:.0f}", "HEAD").strip()
+        return changed_files(then) if then else []
+    except (NothingToCompare, FileNotFoundError):
+        return []
+
+
+def chapters_in(changed: Collection[str]) -> list[str]:
+    """Stems of the chapters whose page or own modules are among these files, in order."""
+    mine = {
+        path.stem: (_name(path), f"course_utils/chapters/{path.stem[3:]}/") for path in chapters()
+    }
+    return [stem for stem, own in mine.items() if any(one.startswith(own) for one in changed)]
 
 
 def reached_by(changed: Iterable[str]) -> list[str] | None:

@@ -20,10 +20,8 @@ from course_utils.lesson import exercises
 
 BUILD = files.ROOT / "build"
 JUNIT = {
-    "library": BUILD / "library.xml",
-    "chapters": BUILD / "chapters.xml",
-    "library again": BUILD / "library_again.xml",
-    "chapters again": BUILD / "chapters_again.xml",
+    "first": BUILD / "tests.xml",
+    "again": BUILD / "tests_again.xml",
 }
 JOURNAL = BUILD / "journal.jsonl"
 REPORT = BUILD / "report.json"
@@ -53,7 +51,7 @@ class Case:
 
 @dataclass
 class Chapter:
-    """What a run says of one chapter. Seconds are the page's own, without waiting for its turn.
+    """What a run says of one chapter.
 
     Claims are known by their ids: with those that failed or weren't decided stand their sentences,
     with those that weren't tested here what they need, with those whose bound could be more than
@@ -104,15 +102,12 @@ def read_junit(path: Path) -> Iterator[Case]:
 
 def at_last(junit: dict[str, Path]) -> list[Case]:
     """The cases of all runs; of one that failed and was run again, what it gave then."""
-    runs = ("library", "chapters")
-    again = [case for run in runs for case in read_junit(junit[f"{run} again"])]
-    later = {(case.group, case.name): case for case in again}
-    first = [case for run in runs for case in read_junit(junit[run])]
+    later = {(case.group, case.name): case for case in read_junit(junit["again"])}
     return [
         replace(later[key], at_first=case.problem)
         if case.problem and (key := (case.group, case.name)) in later
         else case
-        for case in first
+        for case in read_junit(junit["first"])
     ]
 
 
@@ -131,15 +126,22 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def forget_undecided(path: Path) -> list[str]:
+    """The pages that have a claim that was not decided; the journal loses what it had of them."""
+    journal = read_journal(path)
+    open_ = {one["chapter"] for one in journal if one.get("outcome") == "not decided"}
+    kept = [json.dumps(one, ensure_ascii=False) for one in journal if one["chapter"] not in open_]
+    if open_:
+        path.write_text("".join(f"{line}\n" for line in kept))
+    return [f"notebooks/{stem}.ipynb" for stem in sorted(open_)]
+
+
 def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Chapter]:
     """The chapters whose pages or exercises were tested, in order."""
     found: dict[str, Chapter] = defaultdict(Chapter)
     for case in cases:
         if case.chapter:
             found[case.chapter].seconds += case.seconds
-    for one in journal:
-        if one["kind"] == "waited" and one["chapter"] in found:
-            found[one["chapter"]].seconds -= one["seconds"]
     for name, chapter in found.items():
         _claims(chapter, [one for one in journal if one["chapter"] == name])
         _evidence(chapter, [one for one in journal if one["chapter"] == name])
@@ -271,6 +273,8 @@ def as_text(chapters: dict[str, Chapter], cases: list[Case]) -> str:
             lines.append(f"– {name}, margins over {LOOSE_MARGIN}: {shown}")
         if chapter.over_budget:
             lines.append(f"– {name} takes {chapter.seconds:.0f} s, over its {BUDGET_SECONDS} s")
+    again = sum(case.at_first is not None for case in cases)
+    lines.append(f"{again} tests were run again, alone")
     spent = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in _slowest(cases)[:8])
     return "\n".join([*(line.rstrip() for line in lines), f"Most time, on one worker: {spent}"])
 

@@ -1,15 +1,18 @@
-"""Every test of the course, a line before each step; all steps run, any failure fails the whole.
+"""Every test of the course in one pytest run, with style and types beside it, then the report.
 
-CHAPTER=06 tests one chapter and the rooms that only it uses; CHANGED=1 tests what the uncommitted
-changes can reach, CHANGED=main what differs from that commit. Other arguments go to both pytest
-runs. The library's tests get one thread a worker: two workers with two threads each on two cores
-take several times as long. Reports: build/library.xml, build/chapters.xml (JUnit),
-build/report.json.
+`make test` leaves out what is marked `thorough` and guards nothing that changed lately;
+`make test-all` (`--everything`) runs it all, and runs the pages again, alone, whose timed claims
+other programs disturbed. HOURS=0 says that nothing changed lately. CHAPTER=06 tests one chapter
+and the modules that only it uses; CHANGED=1 tests what the uncommitted changes can reach,
+CHANGED=main what differs from that commit. Other arguments go to pytest. Reports: build/tests.xml
+(JUnit), build/report.json.
 """
 
 import os
+import resource
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,128 +21,154 @@ from course_utils.core.running import JOURNAL
 from tools import affected, report
 
 BUILD = files.ROOT / "build"
-CONDITIONS = "tests/pages/conditions"
-MOST_AGAIN = 4  # more than that is no accident
-LIBRARY = "The library, the structure of the chapters, the exercises"
-CHAPTERS = (
-    "The chapters and their solutions, every output compared; the same under other conditions"
-)
+MOST_AGAIN = 4  # if more than that fails, it is no accident
+BESIDE = {  # runs while pytest does; only mypy takes long
+    "Style": ("ruff", "check", "."),
+    "Format": ("ruff", "format", "--check", "."),
+    "Style and format of the notebooks": ("tools.notebook_style",),
+    "Types": ("mypy",),
+}
 
 
 @dataclass
 class Selection:
-    """What pytest is given: targets of its two runs, and the chapters that they are limited to."""
+    """What pytest is given: test files and notebooks, and the chapters that are meant if not all.
 
-    library: list[str] = field(default_factory=list)
-    chapters: list[str] = field(default_factory=list)
+    `quick` leaves out thorough tests, except those that guard one of the files in `changed`.
+    """
+
+    targets: list[str]
     stems: list[str] = field(default_factory=list)
+    quick: bool = False
+    changed: list[str] = field(default_factory=list)
 
 
-def everything() -> Selection:
+def everything(quick: bool) -> Selection:
     """The whole course."""
-    return Selection(["tests", "--ignore", CONDITIONS], ["notebooks", CONDITIONS])
+    hours = float(os.environ.get("HOURS", affected.LATELY_HOURS))
+    changed = affected.lately_changed(hours) if quick and hours else []
+    return Selection(["notebooks", "tests"], [], quick, changed)
 
 
 def one_chapter(name: str) -> Selection:
-    """A chapter, its solutions, its exercises, and the tests of the rooms that only it uses."""
+    """A chapter, its solutions, its exercises, and the tests of the modules that only it uses."""
     stem = files.chapter_path(name).stem
     tests = [affected.HOUSE, *affected.EVERY_CHAPTER, *affected.own_tests(stem)]
     notebooks = [f"notebooks/{stem}.ipynb", f"notebooks/solutions/{stem}.ipynb"]
-    return _selection([*tests, *notebooks])
+    return _selection([*notebooks, *tests], quick=False, changed=[])
 
 
-def what_changed(since: str) -> Selection:
+def what_changed(since: str, quick: bool) -> Selection:
     """What the difference from a commit can reach; everything where that can't be told."""
     changed = affected.changed_files("HEAD" if since == "1" else since)
     found = affected.reached_by(changed)
     print(f"{len(changed)} files changed" + (": everything is tested" if found is None else ""))
-    return everything() if found is None else _selection(found)
+    if found is None:
+        return Selection(["notebooks", "tests"], [], quick, changed)
+    return _selection(found, quick, changed)
 
 
-def _selection(paths: list[str]) -> Selection:
+def _selection(paths: list[str], quick: bool, changed: list[str]) -> Selection:
     there = [path for path in dict.fromkeys(paths) if (files.ROOT / path).exists()]
-    in_chapters = [p for p in there if p.startswith(("notebooks/", CONDITIONS))]
-    library = [path for path in there if path not in in_chapters]
-    stems = sorted({Path(path).stem for path in in_chapters if path.endswith(".ipynb")})
-    return Selection(library, in_chapters, stems)
+    stems = sorted({Path(path).stem for path in there if path.endswith(".ipynb")})
+    return Selection(there, stems, quick, changed)
 
 
-def step(title: str, *command: str, **environment: str) -> bool:
-    """Runs one step under its title; True where it passed. No test in it is no failure."""
-    print(f"\n== {title}", flush=True)
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=files.ROOT, env={**os.environ, **environment}
-    )
-    return done.returncode in ((0, 5) if "pytest" in command else (0,))
-
-
-def main(extra: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Runs what the environment selects; the exit status is 0 where everything passed."""
+    quick = "--everything" not in arguments
+    extra = [one for one in arguments if one != "--everything"]
     try:
-        chosen = _chosen()
+        chosen = _chosen(quick)
     except (LookupError, affected.NothingToCompare) as problem:
         print(problem.args[0])
         return 2
-    clean = [
-        step("Style", "ruff", "check", "."),
-        step("Format", "ruff", "format", "--check", "."),
-        step("Style and format of the notebooks", "tools.notebook_style"),
-        step("Types", "mypy"),
-    ]
-    return int(not (run(chosen, extra) and all(clean)))
+    return int(not run(chosen, extra, BESIDE))
 
 
-def run(chosen: Selection, extra: list[str]) -> bool:
-    """The two pytest runs of a selection, then the report; True where both passed."""
+def run(chosen: Selection, extra: list[str], beside: dict[str, tuple[str, ...]]) -> bool:
+    """One pytest run of a selection, other checks beside it, the report; True if all passed."""
     BUILD.mkdir(exist_ok=True)
     for old in (*report.JUNIT.values(), report.JOURNAL, report.REPORT):
         old.unlink(missing_ok=True)
-    common = ["pytest", "-n", os.environ.get("WORKERS", "2"), *extra]
-    if chosen.stems:
-        common += ["--only-chapters", ",".join(chosen.stems)]
-    compare = ["--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--dist", "loadscope"]
-    strictly = {
-        "COURSE_STRICT": "1",
-        "COURSE_QUIET_LOCK": str(BUILD / "quiet.lock"),
-        JOURNAL: str(report.JOURNAL),
-    }
-    in_order = [*chosen.chapters, "--no-loadscope-reorder"]
-    passed = [
-        not chosen.library
-        or tested("library", LIBRARY, common, chosen.library, {"OMP_NUM_THREADS": "1"}),
-        not chosen.chapters
-        or tested("chapters", CHAPTERS, [*common, *compare], in_order, strictly),
-    ]
+    chapters = affected.chapters_in(chosen.changed)
+    if chapters and chosen.quick:
+        print(
+            f"Changed lately, so tested thoroughly: {', '.join(chapters[: affected.MOST_CHAPTERS])}"
+        )
+        if left := chapters[affected.MOST_CHAPTERS :]:
+            print(f"Changed too, and left to `make test-all`: {', '.join(left)}")
+    began, running = time.monotonic(), {title: _started(*what) for title, what in beside.items()}
+    passed = tested(chosen, extra)
+    passed = all([_ended(title, process) for title, process in running.items()]) and passed
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, cpu = time.monotonic() - began, used.ru_utime + used.ru_stime
     print("\n== The report")
     report.main()
-    return all(passed)
+    print(f"{seconds / 60:.1f} minutes, {cpu / seconds / (os.cpu_count() or 1):.0%} of the cores")
+    return passed
 
 
-def tested(
-    phase: str, title: str, command: list[str], targets: list[str], settings: dict[str, str]
-) -> bool:
-    """Runs one phase, then what failed in it once more, alone; True where all of it passes now.
+def tested(chosen: Selection, extra: list[str]) -> bool:
+    """Runs the selection, then what failed once more, alone; True where all of it passes now.
 
-    A timing that another machine of the same host disturbs can't be told from a claim that is
-    wrong, nor a process that the machine held up from one that hangs, but by asking again. The
-    report names what needed it.
+    A process that the machine held up can't be told from one that hangs except by asking again.
+    The report names what was needed. In a full run, so is a page whose claims were not decided.
     """
-    if step(title, *command, f"--junitxml={report.JUNIT[phase]}", *targets, **settings):
-        return True
-    failed = report.targets_that_failed(report.read_junit(report.JUNIT[phase]))
-    if not failed or len(failed) > MOST_AGAIN:
+    common = ["pytest", "--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", *extra]
+    if chosen.stems:
+        common += ["--only-chapters", ",".join(chosen.stems)]
+    if chosen.quick:
+        common += ["--quick", "--changed", ",".join(chosen.changed)]
+    workers = ["-n", os.environ.get("WORKERS", "2"), "--dist", "loadscope"]
+    passed = step(*common, *workers, f"--junitxml={report.JUNIT['first']}", *chosen.targets)
+    failed = report.targets_that_failed(report.read_junit(report.JUNIT["first"]))
+    if (not passed and not failed) or len(failed) > MOST_AGAIN:
         return False
-    junit = f"--junitxml={report.JUNIT[f'{phase} again']}"
-    return step(f"Again, alone: {', '.join(failed)}", *command, junit, *failed, **settings)
+    again = failed + ([] if chosen.quick else report.forget_undecided(report.JOURNAL))
+    if not again:
+        return passed
+    print(f"\n== Again, alone: {', '.join(again)}", flush=True)
+    return step(*common, f"--junitxml={report.JUNIT['again']}", *again)
 
 
-def _chosen() -> Selection:
+def step(*command: str) -> bool:
+    """Runs a module; True where it passed. It is no failure that pytest finds no test.
+
+    The library's tests get one thread a worker: two workers with two threads each on two cores take
+    several times as long. conftest.py gives pages all threads, and their journal.
+    """
+    own = {
+        "OMP_NUM_THREADS": "1",
+        "COURSE_STRICT": "1",
+        "COURSE_PAGES_" + JOURNAL: str(report.JOURNAL),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=files.ROOT, env={**os.environ, **own}
+    )
+    return done.returncode in (0, 5)
+
+
+def _started(*command: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", *command], cwd=files.ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def _ended(title: str, process: "subprocess.Popen[str]") -> bool:
+    said, _ = process.communicate()
+    print(f"\n== {title}\n{said.strip()}", flush=True)
+    return process.returncode == 0
+
+
+def _chosen(quick: bool) -> Selection:
     chapter, changed = os.environ.get("CHAPTER"), os.environ.get("CHANGED")
     if chapter and changed:
         raise LookupError("CHAPTER or CHANGED, not both: each chooses what is tested.")
     if chapter:
         return one_chapter(chapter)
-    return what_changed(changed) if changed else everything()
+    return what_changed(changed, quick) if changed else everything(quick)
 
 
 if __name__ == "__main__":

@@ -2,30 +2,24 @@
 
 import os
 import random
-import time
 import warnings
-from pathlib import Path
-from typing import IO
 
 from course_utils.core import evidence, files, recording, running
 from course_utils.core.machine import this_machine
 from course_utils.lesson import page
 from course_utils.workloads import d2l_guest
 
-QUIET_LOCK = "COURSE_QUIET_LOCK"  # a file: notebooks that time something run one at a time
 PREPARE_RANKS = "COURSE_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
 UNATTENDED_RANKS = "COURSE_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
 QUIET_PROFILER = "6"  # above all that torch 2.13's profiler writes to stderr when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
-_locked: list[IO[str]] = []
 
 
-def start(chapter: str, seed: int = 0, times: bool = True) -> None:
+def start(chapter: str, seed: int = 0) -> None:
     """Begins a chapter: seeds every generator, prints what this machine shows live.
 
     From now on `from d2l import torch as d2l` works too, here and on ranks that start later.
-    `times` says that the chapter times things, and so wants the machine for itself while the
-    tests run several notebooks at once. Raises: LookupError for a chapter that doesn't exist.
+    Raises: LookupError for a chapter that doesn't exist.
     """
     import numpy
     import torch
@@ -40,11 +34,6 @@ def start(chapter: str, seed: int = 0, times: bool = True) -> None:
         torch.backends.cuda.matmul.fp32_precision = "ieee"
     if os.environ.get(STRICT):
         _fail_on_deprecation()
-    if not _locked:
-        asked = time.perf_counter()
-        _locked.extend(wait_for_quiet(alone=times))
-        if Path.cwd() == files.NOTEBOOKS:  # the page itself, not a copy or its solutions
-            running.note("waited", seconds=time.perf_counter() - asked)
     d2l_guest.welcome()
     os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
     if not running.is_attended():
@@ -61,17 +50,3 @@ def _fail_on_deprecation() -> None:
     for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
         for module in ("__main__", "course_utils", "torch", "numpy", "matplotlib"):
             warnings.filterwarnings("error", category=category, module=rf"{module}(\.|$)")
-
-
-def wait_for_quiet(alone: bool) -> list[IO[str]]:
-    """Where the tests ask for quiet: a lock, alone or shared with others that time nothing.
-
-    It is held until the file in the list returned is closed, or this process ends.
-    """
-    if not os.environ.get(QUIET_LOCK):
-        return []
-    import fcntl
-
-    file = open(os.environ[QUIET_LOCK], "a")  # noqa: SIM115
-    fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-    return [file]
