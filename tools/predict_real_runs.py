@@ -1,14 +1,21 @@
-"""A language model as Stanford's CS336 describes it, to be predicted beside its recorded trace.
+"""Writes data/predicted/real_runs.json: predictions for two runs whose snapshots are published.
 
-RMSNorm, RoPE, attention and softmax written out, SwiGLU, untied embeddings, an AdamW of its own.
-Source of the architecture: the handout of CS336 (Spring 2025), assignment 1; of the sizes: the
-"medium" model of assignment 2. Vocabulary and batch are read from the trace's logits.
+`python -m tools.predict_real_runs`: half a minute. Chapter 9 shows them beside the snapshots.
+
+The model is a language model as Stanford's CS336 describes it: RMSNorm, RoPE, attention and softmax
+written out, SwiGLU, untied embeddings, an AdamW of its own. Source of the architecture: the handout
+of CS336 (Spring 2025), assignment 1; of the sizes: the "medium" model of assignment 2. Vocabulary
+and batch are read from the trace's logits.
 """
 
+import json
 from dataclasses import dataclass
 
 import torch
 from torch import nn
+
+from course_utils.chapters.memory_snapshots.on_real_gpus import REAL_RUNS
+from course_utils.memory.prediction import predict_bytes
 
 
 @dataclass(frozen=True)
@@ -163,3 +170,31 @@ def training(config=MEDIUM, batch=4, forward_only=False, autocast=None):
         return model, optimizer, step
 
     return build
+
+
+CAPABILITY = (8, 0)  # the traces hold workspaces of 8.1 MiB, those of a GPU before Hopper
+RUNS = {
+    "training, FP32": ({"config": MEDIUM}, 1),
+    "forward, autocast to BF16": (
+        {"config": XL, "forward_only": True, "autocast": torch.bfloat16},
+        2,
+    ),
+}
+
+
+def predicted_run(run):
+    """The row of one run."""
+    how, steps = RUNS[run]
+    found = predict_bytes(training(**how), steps, CAPABILITY)
+    row = {"run": run, "allocated_bytes": found.peak_allocated, "phase": found.moment.phase}
+    return row | {"parts_bytes": found.parts}
+
+
+def store():
+    rows = [json.dumps(predicted_run(run)) for run in RUNS]
+    text = f'{{"torch": "{torch.__version__.partition("+")[0]}",\n "rows": [\n  '
+    REAL_RUNS.write_text(text + ",\n  ".join(rows) + "\n ]\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    store()
