@@ -1,5 +1,8 @@
 """What a change can reach: the tests that `make test CHANGED=1` chooses."""
 
+import os
+import subprocess
+
 import pytest
 
 from course_utils.core.files import ROOT
@@ -61,3 +64,23 @@ def test_every_room_is_reached_by_some_test_or_chapter():
         if "__" not in room and affected.reached_by([room]) == [affected.HOUSE]
     ]
     assert lonely == []
+
+
+def test_what_changed_lately_is_what_differs_from_the_commit_before_that_time(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(affected, "ROOT", tmp_path)
+    assert affected.lately_changed(12) == []  # no git checkout
+    for command in ("init", "config user.name a", "config user.email a@b"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    for name, day in (("old", 1), ("new", 3)):
+        (tmp_path / name).touch()
+        dates = {f"GIT_{who}_DATE": f"2026-01-0{day}T12:00:00" for who in ("AUTHOR", "COMMITTER")}
+        for command in (["add", "."], ["commit", "-m", name]):
+            own = {**os.environ, **dates}
+            subprocess.run(
+                ["git", *command], cwd=tmp_path, env=own, check=True, capture_output=True
+            )
+    (tmp_path / "not committed").touch()
+    assert affected.lately_changed(12) == ["new", "not committed"]
+    assert affected.lately_changed(96) == []  # the history doesn't reach so far back

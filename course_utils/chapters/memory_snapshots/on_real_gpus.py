@@ -49,8 +49,8 @@ def real_runs() -> list[Row]:
     """What was predicted for the runs of published `transformer_peaks`, in its columns.
 
     `off_percent` is by how much of the GPU's peak it is too high. `python -m
-    tools.predict_real_runs` makes the predictions, for GPUs before Hopper: the models are those of
-    the tests. Raises: OSError without the file.
+    tools.predict_real_runs` makes the predictions, for GPUs before Hopper: the models are that
+    tool's. Raises: OSError without the file.
     """
     kept = json.loads(REAL_RUNS.read_text(encoding="utf-8"))["rows"]
     return [
