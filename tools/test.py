@@ -21,6 +21,7 @@ from course_utils.core.running import JOURNAL
 from tools import affected, report
 
 BUILD = files.ROOT / "build"
+CORES = os.cpu_count() or 1  # one worker more than cores: pages and ranks often wait
 MOST_AGAIN = 4  # if more than that fails, it is no accident
 BESIDE = {  # runs while pytest does; only mypy takes long
     "Style": ("ruff", "check", "."),
@@ -105,7 +106,7 @@ def run(chosen: Selection, extra: list[str], beside: dict[str, tuple[str, ...]])
     seconds, cpu = time.monotonic() - began, used.ru_utime + used.ru_stime
     print("\n== The report")
     report.main()
-    print(f"{seconds / 60:.1f} minutes, {cpu / seconds / (os.cpu_count() or 1):.0%} of the cores")
+    print(f"{seconds / 60:.1f} minutes, {cpu / seconds / CORES:.0%} of the cores")
     return passed
 
 
@@ -120,7 +121,7 @@ def tested(chosen: Selection, extra: list[str]) -> bool:
         common += ["--only-chapters", ",".join(chosen.stems)]
     if chosen.quick:
         common += ["--quick", "--changed", ",".join(chosen.changed)]
-    workers = ["-n", os.environ.get("WORKERS", "2"), "--dist", "loadscope"]
+    workers = ["-n", os.environ.get("WORKERS") or str(CORES + 1), "--dist", "loadscope"]
     passed = step(*common, *workers, f"--junitxml={report.JUNIT['first']}", *chosen.targets)
     failed = report.targets_that_failed(report.read_junit(report.JUNIT["first"]))
     if (not passed and not failed) or len(failed) > MOST_AGAIN:

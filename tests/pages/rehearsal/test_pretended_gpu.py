@@ -26,7 +26,12 @@ print(*notebooks.record(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
 """
 H200 = "NVIDIA H200"
 CAPABILITY = {H200: (9, 0), "Tesla T4": (7, 5)}
-ALWAYS = ("02_async_execution", "12_data_parallelism")  # the others where they changed lately
+ALWAYS = (  # a chapter of each part of the course; the others where they changed lately
+    "02_async_execution",
+    "06_floating_point_formats",
+    "09_memory_snapshots",
+    "12_data_parallelism",
+)
 RUNS = [(path.stem, 1, H200) for path in files.chapters()]
 RUNS += [(stem, 4, H200) for stem in ("11_collectives", "12_data_parallelism")]
 RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
@@ -115,7 +120,7 @@ def guessed(text: str) -> str:
     [
         pytest.param(
             *run,
-            marks=[] if run[0] in ALWAYS and run[1] == 1 else [pytest.mark.thorough],
+            marks=[] if run in [(stem, 1, H200) for stem in ALWAYS] else [pytest.mark.thorough],
             id=f"{run[0][:2]}-{run[1]}x{run[2].split()[-1]}",
         )
         for run in RUNS
