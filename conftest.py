@@ -2,9 +2,10 @@
 
 - `--only-chapters 06_floating_point_formats,07_mixed_precision`: of the tests that go through every
   chapter, only those of the named ones.
-- `--quick`, with `--changed FILE,FILE`: leaves out what is marked `thorough`, unless it guards one
-  of these files. A mark without a path guards the chapter that its test is about.
-- Pages run on the first worker, one after the other, beside the library's tests on the others: two
+- `--quick`, with `--changed LIST`: leaves out what is marked `thorough`, unless it guards one of
+  the files that are lines of the file LIST, or is in one. A mark without a path guards the chapter
+  that its test is about.
+- Pages run on one worker, one after the other, beside the library's tests on the others: two
   pages at once would disturb each other's timings. What takes long begins first.
 - Pages get all threads, and the journal that the report reads.
 
@@ -35,12 +36,13 @@ PAGE_ONLY = "COURSE_PAGES_"  # COURSE_PAGES_X is X, but for pages alone
 def pytest_addoption(parser):
     parser.addoption("--only-chapters", default="", help="stems of chapters, with commas between")
     parser.addoption("--quick", action="store_true", help="without tests that are `thorough`")
-    parser.addoption("--changed", default="", help="files whose thorough tests run all the same")
+    parser.addoption("--changed", default="", help="a list of files: what guards them runs as well")
 
 
 def pytest_collection_modifyitems(config, items):
     wanted = set(filter(None, config.getoption("only_chapters").split(",")))
-    changed = list(filter(None, config.getoption("changed").split(",")))
+    listed = config.getoption("changed")
+    changed = Path(listed).read_text(encoding="utf-8").split("\n") if listed else []
     quick = config.getoption("quick")
     others = [
         item
@@ -60,8 +62,10 @@ def is_left_out(item, changed):
     """
     guards = [mark.args for mark in item.iter_markers("thorough")]
     guards += [()] * item.nodeid.startswith("notebooks/solutions/")
+    if not guards or item.nodeid.partition("::")[0] in changed:
+        return False
     chapters = chapters_in(changed)[:MOST_CHAPTERS]
-    return bool(guards) and not any(
+    return not any(
         any(path.startswith(guarded) for guarded in one for path in changed)
         or (not one and chapters_of(item) & set(chapters))
         for one in guards
@@ -100,7 +104,7 @@ def place(item):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """loadscope, in the order of collection, with pages kept to the first worker."""
+    """loadscope, in the order of collection, with pages kept to one worker."""
     from xdist.scheduler import LoadScopeScheduling
 
     class PagesOnOneWorker(LoadScopeScheduling):
@@ -111,11 +115,19 @@ def pytest_xdist_make_scheduler(config, log):
                 return nodeid.partition("[")[0]
             return super()._split_scope(nodeid)
 
+        def _next(self, node):
+            """The scope that this worker takes now: pages for the first, if there are any left."""
+            first = next((one for one in self.nodes if not one.shutting_down), None)
+            pages = [scope for scope in self.workqueue if is_page(scope)]
+            others = (scope for scope in self.workqueue if not is_page(scope))
+            return pages[0] if pages and node is first else next(others, None)
+
         def _assign_work_unit(self, node):
-            takes_pages = node.gateway.id == "gw0"
-            fitting = (name for name in self.workqueue if is_page(name) == takes_pages)
-            if (name := next(fitting, None)) is not None:
-                self.workqueue.move_to_end(name, last=False)
+            scope = self._next(node)
+            if scope is None:  # the rest is pages
+                node.shutdown()
+                return
+            self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False

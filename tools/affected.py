@@ -7,6 +7,7 @@ can't see (data, pins, fixtures) reaches everything.
 
 import ast
 import json
+import os
 import re
 import subprocess
 from collections.abc import Collection, Iterable, Iterator
@@ -18,8 +19,8 @@ from pathlib import Path
 from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS, chapters
 
 EVERYTHING = re.compile(
-    r"(data|\.ci|tools/(setup|test|report|affected|undecided))\b|requirements\.txt|pyproject\.toml"
-    r"|Makefile|(tests/)?conftest\.py|tests/sanitise\.cfg|course_utils/(__init__|core/(files|doors))\.py"
+    r"(data|\.ci|tools/(setup|test|report|affected|undecided|pretend))\b|requirements\.txt|pyproject\.toml"
+    r"|Makefile|(tests/)?conftest\.py|tests/sanitise\.cfg|tests/pages/\w+\.toml|course_utils/(__init__|core/(files|doors))\.py"
 )
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
@@ -31,9 +32,12 @@ EVERY_CHAPTER = (
     "tests/pages/test_prose.py",
     "tests/lesson/test_progress.py",
     "tests/pages/conditions/test_conditions.py",
+    "tests/pages/rehearsal/test_pretended_gpu.py",
 )
 LATELY_HOURS = 12  # before the newest commit
-MOST_CHAPTERS = 4  # that are tested thoroughly because they changed; the rest by `make test-all`
+# Chapters that are tested thoroughly because they changed; the rest by CI and `make test-all`.
+MOST_CHAPTERS = None if os.environ.get("CI") else 4
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # what git calls it
 HOUSE = "tests/test_house.py"  # reads every module and page as text
 DOOR = "course_utils/lesson/exercises.py"  # names every checker; a chapter needs its own only
 
@@ -47,35 +51,52 @@ def changed_files(since: str = "HEAD") -> list[str]:
 
     Raises: NothingToCompare for a commit that isn't there, and outside a git checkout.
     """
-    found = _git("diff", "--name-only", since, "--", about=f"CHANGED={since} can't be compared")
-    found += _git("ls-files", "--others", "--exclude-standard")
-    return sorted(set(found.splitlines()))
+    about = f"{since} can't be compared"
+    found = _git("diff", "--name-only", "--no-renames", "-z", since, "--", about=about)
+    found += _git("ls-files", "--others", "--exclude-standard", "-z")
+    return sorted(set(filter(None, found.split("\0"))))
 
 
 def _git(*command: str, about: str = "git can't tell what changed") -> str:
     done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        raise NothingToCompare(f"{about}: {done.stderr.strip().splitlines()[0]}")
+        raise NothingToCompare(f"{about}: {done.stderr.strip().partition(chr(10))[0]}")
     return done.stdout
 
 
-def lately_changed(hours: float) -> list[str]:
-    """Files that differ from the newest commit `hours` before HEAD, with the uncommitted ones.
+def lately_changed(hours: float, since: str = "") -> list[str]:
+    """Files that differ from commit `since`, or else from the newest commit `hours` before HEAD.
 
-    Nothing outside a git checkout, or where the history doesn't reach so far back.
+    With the uncommitted ones. All files where the whole history is younger; where git can't tell, a
+    line says so, and only uncommitted files count, or none.
     """
     try:
-        newest = int(_git("log", "-1", "--format=%ct"))
-        then = _git("rev-list", "-1", f"--before={newest - hours * 3600:.0f}", "HEAD").strip()
-        return changed_files(then) if then else []
-    except (NothingToCompare, FileNotFoundError):
+        if since and _git("cat-file", "-t", since, about=f"SINCE={since}"):
+            return changed_files(since)
+    except (NothingToCompare, FileNotFoundError) as problem:
+        print(f"{problem}: the last {hours:g} hours count instead")
+    try:
+        before = f"--before={int(_git('log', '-1', '--format=%ct')) - hours * 3600:.0f}"
+        then = _git("rev-list", "-1", "--first-parent", before, "HEAD").strip()
+        if not then and _git("rev-parse", "--is-shallow-repository").strip() == "true":
+            print("The history was cut off: what changed lately can't be told")
+            then = "HEAD"
+        return changed_files(then or EMPTY_TREE)
+    except (NothingToCompare, FileNotFoundError) as problem:
+        print(f"{problem}: only `make test-all` tests everything thoroughly")
         return []
 
 
 def chapters_in(changed: Collection[str]) -> list[str]:
-    """Stems of the chapters whose page or own modules are among these files, in order."""
+    """Stems of the chapters whose page, solutions, modules or tests are among them, in order."""
     mine = {
-        path.stem: (_name(path), f"course_utils/chapters/{path.stem[3:]}/") for path in chapters()
+        path.stem: (
+            _name(path),
+            _name(SOLUTIONS / path.name),
+            f"course_utils/chapters/{path.stem[3:]}/",
+            f"tests/chapters/{path.stem[3:]}/",
+        )
+        for path in chapters()
     }
     return [stem for stem, own in mine.items() if any(one.startswith(own) for one in changed)]
 

@@ -8,7 +8,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,12 +77,15 @@ class Chapter:
         return self.seconds > BUDGET_SECONDS
 
 
-def main() -> None:
-    """Reads what the run left, writes build/report.json, prints the table."""
+def main(failed: Sequence[str] = ()) -> None:
+    """Reads what the run left, writes build/report.json, prints the table.
+
+    `failed` names the steps of the run that failed; any of them says that not all passed.
+    """
     cases = at_last(JUNIT)
     journal = read_journal(JOURNAL)
     chapters = by_chapter(cases, journal)
-    content = as_json(chapters, cases)
+    content = as_json(chapters, cases, failed)
     files.write_whole(REPORT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     print(as_text(chapters, cases))
     kept = [path.name for path in (REPORT, *JUNIT.values()) if path.exists()]
@@ -101,11 +104,11 @@ def read_junit(path: Path) -> Iterator[Case]:
 
 
 def at_last(junit: dict[str, Path]) -> list[Case]:
-    """The cases of all runs; of one that failed and was run again, what it gave then."""
+    """The cases of the first run; of one that was run again, what it gave then."""
     later = {(case.group, case.name): case for case in read_junit(junit["again"])}
     return [
         replace(later[key], at_first=case.problem)
-        if case.problem and (key := (case.group, case.name)) in later
+        if (key := (case.group, case.name)) in later
         else case
         for case in read_junit(junit["first"])
     ]
@@ -126,14 +129,19 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def forget_undecided(path: Path) -> list[str]:
-    """The pages that have a claim that was not decided; the journal loses what it had of them."""
+def pages_undecided(path: Path) -> list[str]:
+    """The pages that have a claim that was not decided."""
     journal = read_journal(path)
     open_ = {one["chapter"] for one in journal if one.get("outcome") == "not decided"}
-    kept = [json.dumps(one, ensure_ascii=False) for one in journal if one["chapter"] not in open_]
-    if open_:
-        path.write_text("".join(f"{line}\n" for line in kept))
     return [f"notebooks/{stem}.ipynb" for stem in sorted(open_)]
+
+
+def forget(path: Path, pages: Iterable[str]) -> None:
+    """Takes what the journal has of these pages out of it, before they run again."""
+    stems = {Path(page).stem for page in pages}
+    kept = [one for one in read_journal(path) if one["chapter"] not in stems]
+    lines = [json.dumps(one, ensure_ascii=False) + "\n" for one in kept]
+    files.write_whole(path, "".join(lines))
 
 
 def by_chapter(cases: list[Case], journal: list[dict[str, Any]]) -> dict[str, Chapter]:
@@ -218,11 +226,14 @@ def first_line(problem: str) -> str:
     return (asserted[:1] or raised[-1:] or lines or ["failed"])[0][:160]
 
 
-def as_json(chapters: dict[str, Chapter], cases: list[Case]) -> dict[str, Any]:
+def as_json(
+    chapters: dict[str, Chapter], cases: list[Case], failed: Sequence[str] = ()
+) -> dict[str, Any]:
     """The whole report as plain data."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "passed": not any(case.problem for case in cases),
+        "passed": not failed and not any(case.problem for case in cases),
+        "failed_steps": list(failed),
         "budget_seconds": BUDGET_SECONDS,
         "chapters": {
             name: {**asdict(chapter), "over_budget": chapter.over_budget}

@@ -2,7 +2,8 @@
 
 `make test` leaves out what is marked `thorough` and guards nothing that changed lately;
 `make test-all` (`--everything`) runs it all, and runs the pages again, alone, whose timed claims
-other programs disturbed. HOURS=0 says that nothing changed lately. CHAPTER=06 tests one chapter
+other programs disturbed. HOURS=24 says how long ago "lately" was (0: nothing changed), SINCE=COMMIT
+since when. CHAPTER=06 tests one chapter
 and the modules that only it uses; CHANGED=1 tests what the uncommitted changes can reach,
 CHANGED=main what differs from that commit. Other arguments go to pytest. Reports: build/tests.xml
 (JUnit), build/report.json.
@@ -21,7 +22,9 @@ from course_utils.core.running import JOURNAL
 from tools import affected, report
 
 BUILD = files.ROOT / "build"
-CORES = os.cpu_count() or 1  # one worker more than cores: pages and ranks often wait
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = min(CORES, 8) + 1  # one more than cores: pages and ranks often wait
+PASSED, FAILED, NO_TESTS = 0, 1, 5  # pytest's exit codes; with any other it did not come to its end
 MOST_AGAIN = 4  # if more than that fails, it is no accident
 BESIDE = {  # runs while pytest does; only mypy takes long
     "Style": ("ruff", "check", "."),
@@ -46,8 +49,9 @@ class Selection:
 
 def everything(quick: bool) -> Selection:
     """The whole course."""
-    hours = float(os.environ.get("HOURS", affected.LATELY_HOURS))
-    changed = affected.lately_changed(hours) if quick and hours else []
+    hours = float(os.environ.get("HOURS") or affected.LATELY_HOURS)
+    since = os.environ.get("SINCE", "")
+    changed = affected.lately_changed(hours, since) if quick and hours else []
     return Selection(["notebooks", "tests"], [], quick, changed)
 
 
@@ -100,14 +104,15 @@ def run(chosen: Selection, extra: list[str], beside: dict[str, tuple[str, ...]])
         if left := chapters[affected.MOST_CHAPTERS :]:
             print(f"Changed too, and left to `make test-all`: {', '.join(left)}")
     began, running = time.monotonic(), {title: _started(*what) for title, what in beside.items()}
-    passed = tested(chosen, extra)
-    passed = all([_ended(title, process) for title, process in running.items()]) and passed
+    failed = [] if tested(chosen, extra) else ["Tests"]
+    failed += [title for title, process in running.items() if not _ended(title, process)]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds, cpu = time.monotonic() - began, used.ru_utime + used.ru_stime
     print("\n== The report")
-    report.main()
+    report.main(failed)
     print(f"{seconds / 60:.1f} minutes, {cpu / seconds / CORES:.0%} of the cores")
-    return passed
+    print(f"✗ failed: {', '.join(failed)}" if failed else "✓ all passed")
+    return not failed
 
 
 def tested(chosen: Selection, extra: list[str]) -> bool:
@@ -116,25 +121,34 @@ def tested(chosen: Selection, extra: list[str]) -> bool:
     A process that the machine held up can't be told from one that hangs except by asking again.
     The report names what was needed. In a full run, so is a page whose claims were not decided.
     """
+    if not chosen.targets:
+        print("No test can be reached from what changed.")
+        return True
     common = ["pytest", "--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", *extra]
     if chosen.stems:
         common += ["--only-chapters", ",".join(chosen.stems)]
     if chosen.quick:
-        common += ["--quick", "--changed", ",".join(chosen.changed)]
-    workers = ["-n", os.environ.get("WORKERS") or str(CORES + 1), "--dist", "loadscope"]
-    passed = step(*common, *workers, f"--junitxml={report.JUNIT['first']}", *chosen.targets)
-    failed = report.targets_that_failed(report.read_junit(report.JUNIT["first"]))
-    if (not passed and not failed) or len(failed) > MOST_AGAIN:
+        (BUILD / "changed.txt").write_text("\n".join(chosen.changed), encoding="utf-8")
+        common += ["--quick", "--changed", str(BUILD / "changed.txt")]
+    workers = ["-n", os.environ.get("WORKERS") or str(WORKERS), "--dist", "loadscope"]
+    ended = step(*common, *workers, f"--junitxml={report.JUNIT['first']}", *chosen.targets)
+    if ended not in (PASSED, FAILED, NO_TESTS):
+        print(f"pytest did not come to its end: it exited with {ended}")
         return False
-    again = failed + ([] if chosen.quick else report.forget_undecided(report.JOURNAL))
+    failed = report.targets_that_failed(report.read_junit(report.JUNIT["first"]))
+    if (ended == FAILED and not failed) or len(failed) > MOST_AGAIN:
+        return False
+    undecided = [] if chosen.quick else report.pages_undecided(report.JOURNAL)
+    again = list(dict.fromkeys([*failed, *undecided]))
     if not again:
-        return passed
+        return True
     print(f"\n== Again, alone: {', '.join(again)}", flush=True)
-    return step(*common, f"--junitxml={report.JUNIT['again']}", *again)
+    report.forget(report.JOURNAL, again)
+    return step(*common, f"--junitxml={report.JUNIT['again']}", *again) == PASSED
 
 
-def step(*command: str) -> bool:
-    """Runs a module; True where it passed. It is no failure that pytest finds no test.
+def step(*command: str) -> int:
+    """Runs a module; its exit status.
 
     The library's tests get one thread a worker: two workers with two threads each on two cores take
     several times as long. conftest.py gives pages all threads, and their journal.
@@ -147,7 +161,7 @@ def step(*command: str) -> bool:
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=files.ROOT, env={**os.environ, **own}
     )
-    return done.returncode in (0, 5)
+    return done.returncode
 
 
 def _started(*command: str) -> "subprocess.Popen[str]":

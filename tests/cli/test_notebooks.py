@@ -65,7 +65,7 @@ def test_a_dead_kernel_an_edit_made_meanwhile_and_a_deprecation_are_a_sentence(
     assert json.loads(path.read_text())["cells"][0]["outputs"] == []
 
 
-@pytest.mark.thorough("course_utils/cli/notebooks.py", "course_utils/core")
+@pytest.mark.thorough("course_utils/cli", "course_utils/core/recording.py")
 def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "EXECUTED", tmp_path / "executed")
     path = notebook(

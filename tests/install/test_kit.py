@@ -201,7 +201,9 @@ for installed in metadata.distributions():
 """
 
 
-@pytest.mark.thorough("tools/kit", "course_utils/cli")
+@pytest.mark.thorough(
+    "tools/kit", "course_utils/cli", "course_utils/core", "course_utils/lesson", "pyproject.toml"
+)
 def test_the_kit_records_beside_a_torch_without_jupyter_or_a_network(tmp_path):
     if not shutil.which("unshare") or subprocess.run([*ALONE, "true"]).returncode:
         pytest.skip("a program can't be cut off from the network here")

@@ -20,7 +20,9 @@ PACKAGES = (
     "pytest-xdist", "psutil",
 )  # fmt: skip
 FARTHEST = "3.11" if sys.version_info >= (3, 13) else "3.13"
-pytestmark = pytest.mark.thorough("requirements.txt", "pyproject.toml", "course_utils/__main__.py")
+pytestmark = pytest.mark.thorough(
+    "requirements.txt", "pyproject.toml", "course_utils/core", "course_utils/judging"
+)
 
 
 def find_python(version: str) -> str | None:

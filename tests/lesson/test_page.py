@@ -24,7 +24,7 @@ def said(text):
     return nbformat.v4.new_output("stream", text=text)
 
 
-@pytest.mark.thorough("course_utils/lesson/page.py", "course_utils/cli")
+@pytest.mark.thorough("course_utils/lesson", "course_utils/cli")
 def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
     tmp_path, monkeypatch
 ):

@@ -15,7 +15,10 @@ from tests.support.grader import Grader
 from tests.support.mutants import Mutant, mutants
 from tests.support.patches import solution_of
 
-pytestmark = pytest.mark.thorough()
+pytestmark = [
+    pytest.mark.thorough(),
+    pytest.mark.thorough("tests/pages/surviving_mutants.toml", "course_utils/lesson/answers.py"),
+]
 EXERCISES = [exercise.name for exercise in all_exercises()]
 LISTED = tomllib.loads((Path(__file__).parent / "surviving_mutants.toml").read_text("utf-8"))
 

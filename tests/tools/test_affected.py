@@ -67,7 +67,7 @@ def test_every_room_is_reached_by_some_test_or_chapter():
 
 
 def test_what_changed_lately_is_what_differs_from_the_commit_before_that_time(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(affected, "ROOT", tmp_path)
     assert affected.lately_changed(12) == []  # no git checkout
@@ -83,4 +83,8 @@ def test_what_changed_lately_is_what_differs_from_the_commit_before_that_time(
             )
     (tmp_path / "not committed").touch()
     assert affected.lately_changed(12) == ["new", "not committed"]
-    assert affected.lately_changed(96) == []  # the history doesn't reach so far back
+    assert affected.lately_changed(12, "HEAD") == ["not committed"]
+    assert affected.lately_changed(96) == ["new", "not committed", "old"]  # all of it is younger
+    subprocess.run(["git", "clone", "--depth", "1", f"file://{tmp_path}", "cut"], cwd=tmp_path)
+    monkeypatch.setattr(affected, "ROOT", tmp_path / "cut")
+    assert affected.lately_changed(12) == [] and "cut off" in capsys.readouterr().out

@@ -38,7 +38,7 @@ def test_of_tests_about_every_chapter_only_the_named_ones_are_collected():
 def test_what_cannot_be_chosen_is_a_sentence():
     for chosen, said in (
         ({"CHAPTER": "99"}, "No single chapter is called '99'. There are: "),
-        ({"CHANGED": "no-such-commit"}, "CHANGED=no-such-commit can't be compared: "),
+        ({"CHANGED": "no-such-commit"}, "no-such-commit can't be compared: "),
         ({"CHANGED": "1", "CHAPTER": "06"}, "CHAPTER or CHANGED, not both"),
     ):
         own = {**os.environ, "CHAPTER": "", "CHANGED": "", **chosen}
@@ -75,11 +75,17 @@ thorough = pytest.mark.thorough
             ["course_utils/chapters/floating_point_formats/float_format.py"],
             True,
         ),
+        ([thorough()], {"stem": FORMATS}, [f"notebooks/solutions/{FORMATS}.ipynb"], True),
         ([thorough()], {"exercise": "formats.kahan"}, [f"notebooks/{FORMATS}.ipynb"], True),
     ],
 )
 def test_a_thorough_test_runs_where_what_it_guards_changed_lately(marks, params, changed, runs):
     assert conftest.is_left_out(item("tests/test_x.py::test", *marks, **params), changed) != runs
+
+
+def test_a_thorough_test_that_changed_itself_runs():
+    changed = item("tests/test_x.py::test", thorough("tools/kit"))
+    assert not conftest.is_left_out(changed, ["tests/test_x.py"])
 
 
 def test_pages_begin_first_the_largest_before_the_others_and_what_takes_long_before_the_rest():

@@ -55,7 +55,7 @@ def read_mds(folder):
     return [(rows[place]["jpeg"], rows[place]["label"]) for place in range(N)]
 
 
-@pytest.mark.thorough("course_utils/chapters/input_pipeline/libraries.py", "requirements.txt")
+@pytest.mark.thorough("course_utils/chapters/input_pipeline", "requirements.txt")
 @pytest.mark.parametrize(
     "name, read, shards",
     [

@@ -13,7 +13,7 @@ pytestmark = needs_browser
 CHANGED = "([image, old]) => image.src !== old"
 
 
-@pytest.mark.thorough("course_utils/figures", "course_utils/chapters/async_execution")
+@pytest.mark.thorough("course_utils/figures", "notebooks/02")
 def test_the_queue_of_chapter_2_moves_with_its_slider_and_asks_no_network(lab: Lab):
     lab.open("02_async_execution.ipynb")
     lab.run("setup", "widget", "exercise-3")
@@ -29,7 +29,7 @@ def test_the_queue_of_chapter_2_moves_with_its_slider_and_asks_no_network(lab: L
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
 
 
-@pytest.mark.thorough("course_utils/chapters/floating_point_formats")
+@pytest.mark.thorough("notebooks/06", "course_utils/chapters/floating_point_formats")
 def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):
     lab.open("06_floating_point_formats.ipynb")
     lab.run("setup", "explorer")
@@ -102,7 +102,7 @@ START = RUN_ALL.replace("() => ", "() => { ") + "; return 0 }"
 SAYS = f"([id, text]) => ({TEXT_OF})(id).includes(text)"
 
 
-@pytest.mark.thorough("course_utils/ranks", "course_utils/chapters/collectives")
+@pytest.mark.thorough("course_utils/ranks", "notebooks/11")
 def test_ranks_show_their_output_a_deadlock_and_a_widget_and_stop_with_the_stop_button(lab: Lab):
     write_notebook(
         lab.folder / "ranks.ipynb",

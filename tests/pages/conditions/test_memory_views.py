@@ -23,7 +23,7 @@ def says(place: Any, text: str) -> None:
 
 
 @needs_browser
-@pytest.mark.thorough("course_utils/memory/views")
+@pytest.mark.thorough("course_utils/memory/views", "course_utils/figures")
 def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
     made.busy().dump(lab.folder / "toy.pickle")
     write_notebook(lab.folder / "views.ipynb", begin=BEGIN, **VIEWS)

@@ -37,7 +37,7 @@ def hard_chapter(folder):
 
 
 @needs_browser
-@pytest.mark.thorough("course_utils/cli/slides")
+@pytest.mark.thorough("course_utils/cli/slides", "course_utils/figures", "notebooks/09")
 def test_every_slide_fits_its_code_can_be_read_and_no_network_is_asked(sheet, tmp_path):
     page, asked = sheet, []
     page.set_viewport_size({"width": 1280, "height": 720})

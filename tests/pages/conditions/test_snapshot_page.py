@@ -17,7 +17,7 @@ from tests.support.trace_pages import drag, shown, write_notebook
 
 pytestmark = [
     needs_browser,
-    pytest.mark.thorough("course_utils/memory/page", "course_utils/figures/offline"),
+    pytest.mark.thorough("course_utils/memory", "course_utils/figures/offline"),
 ]
 EVIL = "<script>alert('x')</script><b>evil"
 

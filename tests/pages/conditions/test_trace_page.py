@@ -24,7 +24,7 @@ from tests.support.traces import REAL, launched, note, op, read, real, training,
 
 pytestmark = [
     needs_browser,
-    pytest.mark.thorough("course_utils/traces/page", "course_utils/figures/offline"),
+    pytest.mark.thorough("course_utils/traces", "course_utils/figures/offline"),
 ]
 EVIL = "<script>alert('x')</script><b>evil"
 

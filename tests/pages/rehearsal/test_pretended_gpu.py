@@ -35,6 +35,10 @@ ALWAYS = (  # a chapter of each part of the course; the others where they change
 RUNS = [(path.stem, 1, H200) for path in files.chapters()]
 RUNS += [(stem, 4, H200) for stem in ("11_collectives", "12_data_parallelism")]
 RUNS += [(stem, 1, "Tesla T4") for stem in ("06_floating_point_formats", "07_mixed_precision")]
+RARELY = [
+    pytest.mark.thorough,
+    pytest.mark.thorough("tools/pretend", "course_utils/core/recording.py"),
+]
 SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
     "03_profiling": {  # nvidia-smi sees no pretended GPU
         "chapter.busy_by_smi(lambda: numbers.cummax(dim=1))": (
@@ -120,7 +124,7 @@ def guessed(text: str) -> str:
     [
         pytest.param(
             *run,
-            marks=[] if run in [(stem, 1, H200) for stem in ALWAYS] else [pytest.mark.thorough],
+            marks=[] if run in [(stem, 1, H200) for stem in ALWAYS] else RARELY,
             id=f"{run[0][:2]}-{run[1]}x{run[2].split()[-1]}",
         )
         for run in RUNS
