@@ -96,13 +96,12 @@ def run(chosen: Selection, extra: list[str], beside: dict[str, tuple[str, ...]])
     BUILD.mkdir(exist_ok=True)
     for old in (*report.JUNIT.values(), report.JOURNAL, report.REPORT):
         old.unlink(missing_ok=True)
-    chapters = affected.chapters_in(chosen.changed)
-    if chapters and chosen.quick:
-        print(
-            f"Changed lately, so tested thoroughly: {', '.join(chapters[: affected.MOST_CHAPTERS])}"
-        )
-        if left := chapters[affected.MOST_CHAPTERS :]:
-            print(f"Changed too, and left to `make test-all`: {', '.join(left)}")
+    chapters = affected.chapters_in(chosen.changed) if chosen.quick else []
+    thorough = chapters[: affected.MOST_CHAPTERS]
+    if thorough:
+        print(f"Changed lately, so tested thoroughly: {', '.join(thorough)}")
+    if left := chapters[len(thorough) :]:
+        print(f"Changed too, and left to CI and `make test-all`: {', '.join(left)}")
     began, running = time.monotonic(), {title: _started(*what) for title, what in beside.items()}
     failed = [] if tested(chosen, extra) else ["Tests"]
     failed += [title for title, process in running.items() if not _ended(title, process)]
