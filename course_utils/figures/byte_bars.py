@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.figures import style
+from course_utils.figures import style, told
 from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
@@ -44,8 +44,10 @@ def stacked_bytes(
     largest = max(sum(parts.values()) for parts in cases.values())
     scale, unit = (MIB, "MiB") if largest < 2048 * MIB else (1024 * MIB, "GiB")
     figure, axes = style.one_panel(title, 1.6 + 0.5 * len(cases))
-    for place, parts in enumerate(cases.values()):
-        _bar(axes, place, parts, scale, unit, largest)
+    said = [" · ".join(filter(None, [told.origin(origin), f"x: {unit}"]))]
+    for place, (name, parts) in enumerate(cases.items()):
+        total = _bar(axes, place, parts, scale, unit, largest)
+        said.append(told.stack(name, {k: parts.get(k, 0) / scale for k in PARTS}, total))
     style.name_rows(axes, list(cases))
     axes.set(xlim=(0, 1.18 * largest / scale or 1), xlabel=unit)
     most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
@@ -54,13 +56,14 @@ def stacked_bytes(
     figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
     if origin:
         axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
-    draw_guess(axes, guess, "bytes", scale)
-    return style.render(figure, title, live=False)
+    said.append(draw_guess(axes, guess, "bytes", scale))
+    return style.render(figure, title, said)
 
 
 def _bar(
     axes: "Axes", place: int, parts: Mapping[str, int], scale: int, unit: str, largest: int
-) -> None:
+) -> str:
+    """Draws a case, and gives what is written at its end."""
     left = 0.0
     for kind, colour in PARTS.items():
         size = parts.get(kind, 0) / scale
@@ -70,4 +73,6 @@ def _bar(
                 f"{size:.3g}", (left + size / 2, place), ha="center", va="center", fontsize=10.5
             )
         left += size
-    style.write_beside(axes, f"{left:.3g} {unit}", left, place, fontweight="bold")
+    total = f"{left:.3g} {unit}"
+    style.write_beside(axes, total, left, place, fontweight="bold")
+    return total

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_live, mark_local
+from course_utils.figures import style, told
 from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
@@ -39,15 +38,14 @@ def compare_bars(
     heights = [len(s.values) + 1.6 for s in shown]
     figure = style.new_figure(title, 0.9 + 0.36 * sum(heights))
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
+    lines: list[str] = []
     for axes, one in zip(panels[:, 0], shown, strict=True):
-        _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
-        if one.kind == "live":
-            mark_live(axes)
+        lines += _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
     place = next((at for at, one in enumerate(shown) if one.kind == "live"), 0)
     own = shown[place].unit or unit
     scale, _ = style.axis_unit(_largest(shown[place], line), own)
-    draw_guess(panels[place, 0], guess, own, scale, list(shown[place].values))
-    return style.render(figure, title, 48, live=False)
+    lines.append(draw_guess(panels[place, 0], guess, own, scale, list(shown[place].values)))
+    return style.render(figure, title, lines, 48)
 
 
 @style.styled
@@ -78,13 +76,17 @@ def compare_lines(
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
+    said = [told.axes(x_label, y_label, log)]
     shown = [(label, Series.of(values)) for label, values in lines if values]
     some_live = any(one.kind == "live" for _, one in shown)
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
-        if one.kind == "live" or (some_live and one.kind == "predicted"):
-            (mark_local if x_varies else mark_live)(axes.lines[-1])
+        live = one.kind == "live" or (some_live and one.kind == "predicted")
+        if live and x_varies:
+            said.append(f"  {label}: as far as this machine's memory goes")
+        else:
+            said.append(told.curve(label, one.values, live, "in steps" if steps else ""))
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -97,11 +99,12 @@ def compare_lines(
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
     for x, words in (marks or {}).items():
-        _mark(axes, x, words, some_live)
-    draw_guess(axes, guess, y_label, along="y")
-    draw_guess(axes, guess_at, x_label)
-    style.say_origins(figure, sorted(one.provenance for _, one in shown))
-    return style.render(figure, title, 48, live=False)
+        _mark(axes, x, words)
+        if not some_live:
+            said.append(f"  {words} at {told.number(x)}")
+    said += [draw_guess(axes, guess, y_label, along="y"), draw_guess(axes, guess_at, x_label)]
+    said.append(style.say_origins(figure, sorted(one.provenance for _, one in shown)))
+    return style.render(figure, title, said, 48)
 
 
 @style.styled
@@ -115,12 +118,15 @@ def draw_bands(
     from matplotlib.ticker import EngFormatter
 
     figure, axes = style.one_panel(title, 4.6)
+    said = [told.axes(x_label, y_label, "xy")]
     for place, (label, band) in enumerate(bands.items()):
         colour, x = style.OTHER_KINDS[place], list(band)
         lows, highs = zip(*band.values(), strict=True)
         axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0, label=label)
         for edge in (lows, highs):
             axes.plot(x, edge, color=colour, linewidth=1.5, label=label)
+            end = "at least" if edge is lows else "at most"
+            said.append(told.curve(f"{label}, {end}", dict(zip(x, edge, strict=True))))
         style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -128,8 +134,7 @@ def draw_bands(
     axes.yaxis.set_major_formatter(EngFormatter(unit="s" if y_label == "seconds" else ""))
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
-    style.say_origins(figure, [note])
-    return style.render(figure, title, live=False)
+    return style.render(figure, title, [*said, style.say_origins(figure, [note])])
 
 
 @style.styled
@@ -139,6 +144,7 @@ def number_lines(
     """The numbers of a format as strokes on a line, once for each zoom (from, to)."""
     figure = style.new_figure(title, 0.7 + 0.95 * len(zooms))
     panels = figure.subplots(len(zooms), 1, squeeze=False)
+    said = []
     for axes, (low, high) in zip(panels[:, 0], zooms, strict=True):
         shown = [v for v in values if low <= v <= high]
         axes.vlines(shown, 0, 1, color=style.INK, linewidth=1)
@@ -147,27 +153,37 @@ def number_lines(
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-    return style.render(figure, title, 48, live=False)
+        said.append(f"{note} {told.digest(shown)}")
+    return style.render(figure, title, said, 48)
 
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:
     return max([*one.values.values(), line[0] if line else 0])
 
 
-def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> None:
+def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
+    """Draws a panel, and tells it in lines."""
     values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
     largest = _largest(one, line)
     scale, unit_name = style.axis_unit(largest, unit)
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=colour, height=0.7)
-    for place, (value, length) in enumerate(zip(values, scaled, strict=True)):
-        style.write_beside(axes, _amount(value, unit, one.kind), max(length, 0), place)
-    style.name_rows(axes, [str(label) for label in one.values], above=1 if line else 0.5)
+    texts = [_amount(value, unit, one.kind) for value in values]
+    for place, (text, length) in enumerate(zip(texts, scaled, strict=True)):
+        style.write_beside(axes, text, max(length, 0), place)
+    names = [str(label) for label in one.values]
+    style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
     axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
         style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)
+    head = told.origin(one.provenance)
+    if one.kind != "live" or unit != "seconds":  # whose unit varies too
+        head += f" · x: {unit_name}"
+    rows = [f"  {name}: {text}" for name, text in zip(names, texts, strict=True)]
+    across = [f"  line at {_amount(line[0], unit, one.kind)}: {line[1]}"] if line else []
+    return [head, *rows, *across]
 
 
 def _line(
@@ -187,13 +203,9 @@ def _line(
     return x[-1], y[-1], label, colour
 
 
-def _mark(axes: "Axes", x: float, words: str, local: bool) -> None:
-    line = axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
-    word = axes.annotate(
-        words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
-    )  # fmt: skip
-    if local:
-        mark_local(line, word)
+def _mark(axes: "Axes", x: float, words: str) -> None:
+    axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
+    axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
 
 
 def _make_log(axes: "Axes", name: str, base: int) -> None:

@@ -13,15 +13,17 @@ COLOUR = "#7B5EA7"
 
 def draw_guess(
     axes: "Axes", id: str, unit: str, scale: float = 1, rows: Sequence[str] = (), along: str = "x"
-) -> None:
+) -> str:
     """Draws the guess at question `id`, where the reader made one, and leaves the axes' limits.
+
+    Gives the line that tells it, which is empty without a guess.
 
     `unit` is the axis's before it was divided by `scale`; `along` names the axis of the number.
     A guess beyond the axis is an arrow at its end. Of names, those among `rows` are marked there.
     """
     guess = guesses.of(id) if id else None
     if guess is None:
-        return
+        return ""
     if guess.among:
         chosen = [row in guess.named for row in rows]
         names = [f"{row} ◂ you" if own else row for row, own in zip(rows, chosen, strict=True)]
@@ -29,14 +31,13 @@ def draw_guess(
         for label, own in zip(axes.get_yticklabels(), chosen, strict=True):
             if own:
                 label.set(color=COLOUR, fontweight="bold")
-        return
+        return f"  you: {', '.join(row for row in rows if row in guess.named)}"
     on_x = along == "x"
     first, last = sorted(axes.get_xlim() if on_x else axes.get_ylim())
     low, high = (end / scale for end in guess.ends(unit))
     words = f"you: {guess}"
     if high < first or low > last:
-        _point_outside(axes, words, on_x, is_above=low > last)
-        return
+        return _point_outside(axes, words, on_x, is_above=low > last)
     inside = [end for end in dict.fromkeys((low, high)) if first <= end <= last]
     low, high = max(low, first), min(high, last)
     span, line = (axes.axvspan, axes.axvline) if on_x else (axes.axhspan, axes.axhline)
@@ -48,9 +49,11 @@ def draw_guess(
         _write(axes, words, (low, 0), ("data", "axes fraction"))
     else:
         _write(axes, words, (0, low), ("axes fraction", "data"))
+    edges = " to ".join(f"{end:.3g}" for end in dict.fromkeys((low, high)))
+    return f"  {words}, at {along} = {edges}"
 
 
-def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> None:
+def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> str:
     """Words and an arrow at that end of the axis, above the panel or inside, where bars aren't."""
     arrow = ("→" if is_above else "←") if on_x else ("↑" if is_above else "↓")
     if on_x:
@@ -60,6 +63,7 @@ def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> None
         how = {"ha": "left", "va": "top" if is_above else "bottom"}
         place = (0.5, 1 if is_above else 0)
         _write(axes, f"{words} {arrow}", place, ("axes fraction", "axes fraction"), **how)
+    return f"  {words} {arrow}"
 
 
 def _write(

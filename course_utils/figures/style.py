@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from course_utils.figures.drawn.figure import describe
-from course_utils.figures.drawn.stamp import stamp
+from course_utils.figures import told
+from course_utils.figures.stamp import stamp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def styled(drawing: Callable[P, T]) -> Callable[P, T]:
 
 
 class Picture:
-    """A PNG that shows itself in a notebook, with what it draws as text for those who can't see."""
+    """A PNG that shows itself in a notebook, with what it shows as text for those who can't see."""
 
     def __init__(self, png: bytes, alt: str, drawn: str = "") -> None:
         self.png, self.alt, self.drawn = png, alt, drawn
@@ -95,10 +95,11 @@ def one_panel(title: str, height_inches: float) -> "tuple[Figure, Axes]":
     return figure, figure.subplots()
 
 
-def say_origins(figure: "Figure", origins: Iterable[str]) -> None:
-    """Under the figure: where its numbers are from, each origin once."""
-    text = "\n".join(dict.fromkeys(filter(None, origins)))
-    figure.supxlabel(text, fontsize=9, color="#555555", x=0.01, ha="left")
+def say_origins(figure: "Figure", origins: Iterable[str]) -> str:
+    """Writes under the figure where its numbers are from, each once; gives the line that tells."""
+    found = list(dict.fromkeys(filter(None, origins)))
+    figure.supxlabel("\n".join(found), fontsize=9, color="#555555", x=0.01, ha="left")
+    return " · ".join(map(told.origin, found))
 
 
 def name_rows(axes: "Axes", names: Sequence[str], above: float = 0.6) -> None:
@@ -113,18 +114,18 @@ def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> Non
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
 
 
-def render(figure: "Figure", alt: str, colours: int = 96, *, live: bool) -> Picture:
+def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) -> Picture:
     """The figure as a Picture, in few colours so that a notebook stays small.
 
-    `live` says whether what it draws varies from run to run; where only a part does, that part is
-    marked (`drawn.figure.mark_live`, `mark_local`), and the rest is not live.
+    `lines` tell what it shows, numbers included, as `told` writes them: with ≈ before what varies
+    from run to run.
     """
     from PIL import Image
 
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI)
     Image.open(raw).convert("RGB").quantize(colours).save(small, format="png", optimize=True)
-    return Picture(small.getvalue(), alt, describe(figure, alt, live))
+    return Picture(small.getvalue(), alt, told.text(lines))
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:

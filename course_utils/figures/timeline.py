@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_local
+from course_utils.figures import style, told
 
 NARROW = 0.003  # of the whole: an edge as wide as the bar would hide it
 
@@ -84,13 +83,16 @@ def draw(
         if s.note and s.seconds > 0.011 * (len(s.note) + 1) * (end - start):
             middle = ((s.start + s.end) / 2 - start) / scale
             y = names.index(s.row)
-            note = axes.text(middle, y, s.note, ha="center", va="center", fontsize=10)
-            if not exact:
-                mark_local(note)  # it fits in one run and not in another
+            axes.text(middle, y, s.note, ha="center", va="center", fontsize=10)
     style.name_rows(axes, names)
     axes.set(xlim=(0, (end - start) / scale), xlabel=unit)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,
     )  # fmt: skip
-    return style.render(figure, title, live=not exact)
+    said = [f"x: {unit if exact else 'time'}"]
+    for name in names:
+        mine = [s for s in spans if s.row == name]
+        bars = [(s.label, (s.start - start) / scale, (s.end - start) / scale, s.note) for s in mine]
+        said.append(told.spans(name, bars, unit, live=not exact))
+    return style.render(figure, title, said)

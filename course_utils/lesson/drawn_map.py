@@ -24,7 +24,9 @@ def course_map() -> Picture:
     Filled: written. Outlined: designed. ✓: every cell before its exercises was run here. A reader
     who predicted finds how many of their predictions came near, by chapter and in all.
     """
-    figure, axes = one_panel("Take the chapters in any order that follows the arrows", 5.8)
+    title = "Take the chapters in any order that follows the arrows"
+    figure, axes = one_panel(title, 5.8)
+    said = [title]
     axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
     axes.axis("off")
     places = _places()
@@ -39,8 +41,9 @@ def course_map() -> Picture:
             _arrow(axes, start, (x, y))
     axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
     if kept["predicted"]:
-        say_origins(figure, [textwrap.fill(calibration.in_words(kept["predicted"]), 100)])
-    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), live=False)
+        near = textwrap.fill(calibration.in_words(kept["predicted"]), 100)
+        said.append(say_origins(figure, [near]))
+    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), said)
 
 
 def chapter_list() -> "Markdown":

@@ -9,7 +9,7 @@ from functools import cache
 from PIL import Image
 
 from course_utils.core import files
-from course_utils.figures.drawn import stamp
+from course_utils.figures import stamp
 
 SHOWN = ("Picture", "Controls", "TracePage")  # what a drawer returns, or a widget is
 WIDGETS = {"Controls", "AnyWidget"}

@@ -11,7 +11,7 @@ from course_utils.chapters.beyond_one_machine.stopped_runs import (
     seconds_of,
     share_kept,
 )
-from course_utils.figures import style
+from course_utils.figures import style, told
 from course_utils.figures.controls import Controls, slider
 
 if TYPE_CHECKING:
@@ -71,14 +71,13 @@ def _stops(between: float) -> list[float]:
 def _draw_rows(run: list[Piece], title: str) -> style.Picture:
     """The pieces on rows of three hours, their whole time by kind in the legend."""
     figure, axes = style.one_panel(title, 4.4)
+    said = [title]
     for kind, colour in COLOURS.items():
-        share = seconds_of(kind, run) / (8 * ROW)
-        _bars(
-            axes,
-            [piece for piece in run if piece.kind == kind],
-            colour,
-            f"{WORDS.get(kind, kind)} {share:.0%}",
-        )
+        found = [piece for piece in run if piece.kind == kind]
+        label = f"{WORDS.get(kind, kind)} {seconds_of(kind, run) / (8 * ROW):.0%}"
+        _bars(axes, found, colour, label)
+        edges = told.digest([(piece.start, piece.end) for piece in found])
+        said.append(f"  {label}: {len(found)} times {edges}")
     style.name_rows(axes, [f"{3 * row}:00" for row in range(8)])
     axes.set(xlim=(0, 180), xlabel="minutes")
     axes.legend(
@@ -89,7 +88,7 @@ def _draw_rows(run: list[Piece], title: str) -> style.Picture:
         handlelength=1,
         fontsize=11,
     )
-    return style.render(figure, title, live=False)
+    return style.render(figure, title, said)
 
 
 def _bars(axes: "Axes", found: list[Piece], colour: str, label: str) -> None:

@@ -28,9 +28,14 @@ def draw_holdings(
     panels = figure.subplots(rows, 2, squeeze=False).ravel()
     for axes in panels:
         axes.set_axis_off()
-    for axes, (name, (before, after)) in zip(panels, moves.items(), strict=False):
-        _move(axes, name, *(_texts(held, letters) for held in (before, after)))
-    return render(figure, title, live=False)
+    said = []
+    for axes, (name, held) in zip(panels, moves.items(), strict=False):
+        before, after = (_texts(one, letters) for one in held)
+        _move(axes, name, before, after)
+        said.append(f"{name}, before → after")
+        for rank, (had, has) in enumerate(zip(before, after, strict=True)):
+            said.append(f"  rank {rank}: {' '.join(had)} → {' '.join(has)}")
+    return render(figure, title, said)
 
 
 def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str]]) -> None:

@@ -66,10 +66,13 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
 
     n, last = len(moments[0]), len(moments) - 1
     phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
-    figure, axes = one_panel(f"Step {step} of {last} · {phase}", 0.9 + 0.62 * n)
+    title = f"Step {step} of {last} · {phase}"
+    figure, axes = one_panel(title, 0.9 + 0.62 * n)
+    said = [title]
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
         axes.text(-0.1, -rank - 0.5, f"rank {rank}", ha="right", va="center")
+        said.append(f"  rank {rank}: {' '.join(f'{value:0{n}d}' for value in row)}")
         for place, value in enumerate(row):
             parts = str(value).count("1")
             colour = PALETTE[2] if parts == n else PALETTE[0] if parts > 1 else "#FFFFFF"
@@ -77,13 +80,14 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
             axes.add_patch(Rectangle(corner, 0.94, 0.86, facecolor=colour, edgecolor="#999999"))
             axes.text(place + 0.5, -rank - 0.42, f"{value:0{n}d}", ha="center", va="center")
             if step < last and place == _sent(n, rank, step):
+                said[-1] += f", sends chunk {place} to rank {(rank + 1) % n}"
                 note = f"↓ to rank {(rank + 1) % n}"
                 axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
                           color=INK)  # fmt: skip
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
     axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.05, 0.45))
-    return render(figure, f"The ring after {step} steps", live=False)
+    return render(figure, f"The ring after {step} steps", said)
 
 
 def _sent(n: int, rank: int, step: int) -> int:

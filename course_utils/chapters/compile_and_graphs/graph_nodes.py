@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from course_utils.chapters.compile_and_graphs.fusion import Fusion, Value, is_number
 from course_utils.chapters.compile_and_graphs.graph_layout import Graph, Node
-from course_utils.figures.drawn.rounded import number
+from course_utils.figures.told import number
 
 SIGNS = {"*": "×", "-": "−"}
 EITHER_WAY = ("+", "*")  # operators whose operands may change places

@@ -54,7 +54,7 @@ def draw_graph(title: str, tape: Sequence[Value], result: Value) -> style.Pictur
     thin = any(not stroke.is_full for stroke in scene.strokes())
     said = passes_in_words(scene.fusion) + (" · a thin arrow: one number" if thin else "")
     axes.text(12, height - LAST_LINE / 2, said, va="center", fontsize=12)
-    return style.render(figure, f"{title}: {in_words(scene)}", live=False)
+    return style.render(figure, f"{title}: {in_words(scene)}", [said])
 
 
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:

@@ -58,13 +58,16 @@ def draw_splits(title: str, sent: Mapping[str, float]) -> Picture:
     """
     figure = new_figure(title, 4.6)
     panels = figure.subplots(1, 3)
+    said = []
     for axes, (way, n_bytes) in zip(panels, sent.items(), strict=True):
         axes.set_axis_off()
         axes.set(xlim=(-0.1, 4.1), ylim=(-2.9, 6.6))
-        axes.set_title(f"{way}: {n_bytes / 1e6:,.0f} MB", fontsize=13)
+        sent_in_all = f"{way}: {n_bytes / 1e6:,.0f} MB"
+        axes.set_title(sent_in_all, fontsize=13)
+        said.append(f"{sent_in_all}: {' '.join(NOTES[way].split())}")
         _stack(axes, way)
         axes.text(2, -0.35, NOTES[way], ha="center", va="top", fontsize=10.5)
-    return render(figure, title, live=False)
+    return render(figure, title, said)
 
 
 def _stack(axes: "Axes", way: str) -> None:

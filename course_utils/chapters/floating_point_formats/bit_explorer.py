@@ -175,4 +175,5 @@ def draw_bits(fmt: Format, fields: Bits, rows: list[list[str]]) -> Picture:
         height = 1 - (number + 1.6) / (len(rows) + 1.6)
         axes.text(0, height, label, color="#555555", fontsize=11)
         axes.text(0.2, height, text, fontsize=11)
-    return render(figure, f"{title}: {' | '.join(filter(None, fields))}", live=False)
+    said = (f"  {label}: {text}" for label, text in rows)
+    return render(figure, f"{title}: {' | '.join(filter(None, fields))}", said)

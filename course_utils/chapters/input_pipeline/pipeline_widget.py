@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from course_utils.chapters.input_pipeline.bottleneck import DEPTHS, WORKERS, Setting, written
 from course_utils.chapters.input_pipeline.pipeline import Batch, Run
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.figures import style
+from course_utils.figures import style, told
 from course_utils.figures.controls import Controls, slider
-from course_utils.figures.drawn.figure import mark_local
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,13 +121,16 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
     figure, axes = style.one_panel(title, 3.3)
     names = [f"worker {k}" for k in range(workers)] or ["main process"]
     waiting, device = len(names) + 0.3, len(names) + 1.6  # their middles; a lane's are whole
-    for name, bars in _bars(run, workers, device, scale).items():
+    bars_of = _bars(run, workers, device, scale)
+    for name, bars in bars_of.items():
         _draw_bars(axes, name, bars, end / scale)
     most = _draw_waiting(axes, run.batches, waiting + 0.65, scale)
+    measured_said = []
     if measured is not None:
         label = f"measured: {format_seconds(measured)}"
-        mark_local(*axes.plot([measured / scale], [device], style.MARKS["live"], clip_on=False,
-                              color=style.COLOURS["live"], label=label))  # fmt: skip
+        measured_said.append(f"  {label}")
+        axes.plot([measured / scale], [device], style.MARKS["live"], clip_on=False,
+                  color=style.COLOURS["live"], label=label)  # fmt: skip
     _say_ready(axes, most, waiting)
     axes.set_yticks([*range(len(names)), device], [*names, "device"])
     axes.set(ylim=(device + 0.5, -0.5), xlim=(0, 1.01 * end / scale), xlabel=unit)
@@ -138,7 +140,20 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
     axes.legend([handles[name] for name in named], named, loc="lower right", ncols=6,
                 bbox_to_anchor=(1, 0.99), frameon=False, handlelength=1, fontsize=10,
                 borderaxespad=0)  # fmt: skip
-    return style.render(figure, title, live=True)
+    lanes: dict[float, str] = {**dict(enumerate(names)), device: "device"}
+    return style.render(figure, title, [*_told(lanes, bars_of, unit), *measured_said])
+
+
+def _told(lanes: Mapping[float, str], bars_of: Mapping[str, Bars], unit: str) -> Iterator[str]:
+    """The lanes in lines; how often the device waits differs from machine to machine."""
+    for lane, name in lanes.items():
+        found = [
+            (kind, begun, begun + seconds, note)
+            for kind, bars in bars_of.items()
+            for at, begun, seconds, note in bars
+            if at == lane and kind != WAITS
+        ]
+        yield told.spans(name, found, unit, live=True)
 
 
 def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars]:
@@ -160,7 +175,7 @@ def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars
 
 
 def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
-    """Bars of one kind; how often the device waits differs from machine to machine."""
+    """Bars of one kind."""
     if not bars:
         return
     left, width = [bar[1] for bar in bars], [bar[2] for bar in bars]
@@ -168,7 +183,7 @@ def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
     look: Any = {"facecolor": COLOURS[name], "label": name, "in_layout": False}
     if name == WAITS:
         spans = list(zip(left, width, strict=True))
-        mark_local(axes.broken_barh(spans, (bars[0][0] - 0.36, 0.72), linewidth=0, **look))
+        axes.broken_barh(spans, (bars[0][0] - 0.36, 0.72), linewidth=0, **look)
         return
     edge = "white" if room > EDGE_POINTS else COLOURS[name]  # which a bar without width has too
     lanes = [bar[0] for bar in bars]
@@ -176,15 +191,15 @@ def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
     if room < 1.5 * NOTE_POINTS:
         return
     for lane, begun, seconds, note in bars:
-        mark_local(axes.text(begun + seconds / 2, lane, note, ha="center", va="center_baseline",
-                             fontsize=NOTE_POINTS, in_layout=False))  # fmt: skip
+        axes.text(begun + seconds / 2, lane, note, ha="center", va="center_baseline",
+                  fontsize=NOTE_POINTS, in_layout=False)  # fmt: skip
 
 
 def _say_ready(axes: "Axes", most: int, middle: float) -> None:
-    """Beside the axis, like the names of the lanes; the number differs between machines."""
+    """Beside the axis, like the names of the lanes."""
     text = f"ready: up to {most}" if most else "ready: none"
     where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    mark_local(axes.annotate(text, (0, middle), (-4, 0), ha="right", va="center", **where))
+    axes.annotate(text, (0, middle), (-4, 0), ha="right", va="center", **where)
 
 
 def _draw_waiting(axes: "Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
@@ -197,5 +212,5 @@ def _draw_waiting(axes: "Axes", batches: Sequence[Batch], floor: float, scale: f
     counts = list(accumulate(changes[moment] for moment in moments))
     tops = [floor - 1.15 * count / max(*counts, 1) for count in counts]
     times = [moment / scale for moment in moments]
-    mark_local(axes.fill_between(times, tops, floor, step="post", color="#999999", linewidth=0))
+    axes.fill_between(times, tops, floor, step="post", color="#999999", linewidth=0)
     return max(counts)

@@ -5,8 +5,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures import style, told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,16 +36,19 @@ def beside_reference(
     down = ceil(len(others) / across)
     figure = style.new_figure(title, 1.3 + 2.2 * down)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    x_said = f"{x_label} (grey: {', '.join(filter(None, (reference, said)))})"
+    lines_said = [told.axes(x_said, y_label, "y"), told.curve(reference, grey, live=True)]
     for axes, name in zip(panels.flat, others, strict=False):
         _draw(axes, grey, color="#999999", linewidth=1.6, label=reference)
         _draw(axes, lines[name], color=style.COLOURS["live"], label=name)
-        mark_live(*axes.lines)
+        words = ": ".join(filter(None, (name, (notes or {}).get(name))))
+        lines_said.append(told.curve(words, lines[name], live=True))
         past = kept.rows_where(recipe=name) if kept else []
         if past:
             line = {row["step"]: row["loss"] for row in past}
             _draw(axes, line, color=style.COLOURS["recorded"], linestyle="--", label="recorded")
-        words = filter(None, (name, (notes or {}).get(name)))
-        axes.set_title(": ".join(words), loc="left", fontsize=11)
+            lines_said.append(told.curve(f"{name}, recorded", line))
+        axes.set_title(words, loc="left", fontsize=11)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y))
         axes.grid(True)
@@ -56,11 +58,11 @@ def beside_reference(
     for axes in panels.flat[len(others) :]:
         axes.set_visible(False)
     for axes in panels[-1]:
-        axes.set_xlabel(f"{x_label} (grey: {', '.join(filter(None, (reference, said)))})")
+        axes.set_xlabel(x_said)
     figure.supylabel(y_label, fontsize=12)
     origins = [Series.of(grey).provenance, kept.provenance if kept else ""]
-    style.say_origins(figure, origins)
-    return style.render(figure, title, 48, live=False)
+    lines_said.append(style.say_origins(figure, origins))
+    return style.render(figure, title, lines_said, 48)
 
 
 def _decades(limits: tuple[float, float]) -> tuple[float, float]:

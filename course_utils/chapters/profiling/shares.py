@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from course_utils.figures import style
+from course_utils.figures import style, told
 
 COLOURS = {  # computing first, then what else the device did, then why it waited
     "computing": "#009E73",
@@ -42,7 +42,8 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
     large = [name for name in names if max(s.get(name, 0) for s in shares.values()) >= SMALL]
     colours = {name: _colour(name, place) for place, name in enumerate(large)}
     figure, axes = style.one_panel(title, 1.7 + 0.6 * len(runs))
-    for row, parts in enumerate(shares.values()):
+    said = ["x: % of the time"]
+    for row, (run, parts) in enumerate(shares.items()):
         left = 0.0
         for name, colour in colours.items():
             share = 100 * parts.get(name, 0.0)
@@ -52,11 +53,13 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
             left += share
         if left < 100 * (1 - SMALL / 10):
             axes.barh(row, 100 - left, left=left, color="#FFFFFF", height=0.72, edgecolor="#BBBBBB")
+        named = {WORDS.get(name, name): 100 * parts.get(name, 0.0) for name in colours}
+        said.append(told.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
     patches = [Patch(color=c, label=WORDS.get(name, name)) for name, c in colours.items()]
     figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10.5)
-    return style.render(figure, title, live=False)
+    return style.render(figure, title, said)
 
 
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:

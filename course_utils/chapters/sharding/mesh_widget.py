@@ -9,7 +9,7 @@ from course_utils.chapters.sharding.splits import Split, cluster
 from course_utils.chapters.sharding.steps import Work
 from course_utils.chapters.trading_compute_for_memory.fit_widget import TwoColumns
 from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
-from course_utils.figures import byte_bars, style
+from course_utils.figures import byte_bars, style, told
 from course_utils.figures.controls import Controls
 
 if TYPE_CHECKING:
@@ -168,13 +168,16 @@ def _draw(
         [["ranks", "held"], ["ranks", "sent"]], width_ratios=[1.15, 1], height_ratios=[1, 1.5]
     )
     _draw_ranks(panels["ranks"], gpus, rank, others)
+    said = [title, f"  rank {rank}'s group among {gpus}: {' '.join(map(str, others)) or 'none'}"]
     if held:
         _draw_held(panels["held"], held)
+        in_gb = {part: held.get(part, 0.0) / GB for part in PARTS}
+        said.append(told.stack(f"GB held of {cluster().memory_gb:.0f}", in_gb))
     if rows:
-        _draw_sent(panels["sent"], rows)
+        said += ["GB sent in a step", *_draw_sent(panels["sent"], rows)]
     panels["held"].set_visible(bool(held))
     panels["sent"].set_visible(bool(rows))
-    return style.render(figure, title, live=False)
+    return style.render(figure, title, said)
 
 
 def _draw_ranks(axes: "Axes", gpus: int, rank: int, others: list[int]) -> None:
@@ -222,18 +225,20 @@ def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
                 bbox_to_anchor=(-0.02, 0.6), borderaxespad=0, columnspacing=1)  # fmt: skip
 
 
-def _draw_sent(axes: "Axes", rows: list[dict[str, Any]]) -> None:
-    """A bar for each axis along which it sends, blue inside a node."""
+def _draw_sent(axes: "Axes", rows: list[dict[str, Any]]) -> list[str]:
+    """A bar for each axis along which it sends, blue inside a node; and as lines."""
     inside = [row["link"] == "inside a node" for row in rows]
     colours = [style.OTHER_KINDS[0] if one else style.OTHER_KINDS[1] for one in inside]
     axes.barh(range(len(rows)), [row["bytes"] / GB for row in rows], color=colours, height=0.6)
     most = max(row["bytes"] / GB for row in rows)
+    names, lines = [f"{_axis(row)} {row['ranks']}" for row in rows], []
     for place, row in enumerate(rows):
         amount = row["bytes"] / GB
         said = f"{amount:.1f} GB" if amount >= 0.1 else f"{1e3 * amount:.0f} MB"
         text = f"{said}, {row['link']}"
         style.write_beside(axes, text, amount, place, fontsize=9.5)
-    names = [f"{_axis(row)} {row['ranks']}" for row in rows]
+        lines.append(f"  {names[place]}: {text}")
     axes.set_yticks(range(len(rows)), names, fontsize=10.5)
     axes.set(xlim=(0, 2.1 * most), ylim=(max(len(rows), 2) - 0.4, -0.6))
     axes.set_xlabel("GB sent in a step", fontsize=10.5)
+    return lines

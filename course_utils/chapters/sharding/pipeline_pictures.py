@@ -1,10 +1,9 @@
 """Pipelines drawn below each other on one axis of time, so that the shorter is seen to be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_local
+from course_utils.figures import style, told
 from course_utils.figures.timeline import Span
 
 if TYPE_CHECKING:
@@ -45,8 +44,10 @@ def draw_pipelines(
         len(rows), 1, sharex=True, squeeze=False, height_ratios=[n + 0.2 for n in rows]
     )[:, 0]
     longest = max(_end(spans) for spans in pipelines.values())
+    said = [f"x: {unit}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
-        _panel(axes, name, spans, longest, live)
+        _panel(axes, name, spans, longest)
+        said += [name, *_told(spans, live)]
     panels[-1].set(xlim=(0, longest), xlabel=unit)
     used = [
         kind for kind in KINDS if any(s.label[0] == kind for p in pipelines.values() for s in p)
@@ -56,21 +57,35 @@ def draw_pipelines(
         loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(used), frameon=False,
         handlelength=1, fontsize=10, borderpad=0.1,
     )  # fmt: skip
-    return style.render(figure, title, live=live)
+    return style.render(figure, title, said)
 
 
 def _end(spans: list[Span]) -> float:
     return max(s.end for s in spans) - min(s.start for s in spans)
 
 
-def _panel(axes: "Axes", name: str, spans: list[Span], longest: float, live: bool) -> None:
+def _told(spans: list[Span], live: bool) -> Iterator[str]:
+    """A line for each rank."""
+    first = min(s.start for s in spans)
+    for rank in sorted({s.row for s in spans}):
+        bars = [
+            (_kind(s.label), s.start - first, s.end - first, s.note) for s in spans if s.row == rank
+        ]
+        yield told.spans(rank, bars, "", live)
+
+
+def _kind(label: str) -> str:
+    return KINDS[label[0]][1] + ", later stage" * (len(label) > 1)
+
+
+def _panel(axes: "Axes", name: str, spans: list[Span], longest: float) -> None:
     ranks, first = sorted({s.row for s in spans}), min(s.start for s in spans)
     for label in sorted({s.label for s in spans}):
-        mine, (colour, kind) = [s for s in spans if s.label == label], KINDS[label[0]]
+        mine, colour = [s for s in spans if s.label == label], KINDS[label[0]][0]
         axes.barh(
             [ranks.index(s.row) for s in mine],
             [s.seconds for s in mine],
-            left=[s.start - first for s in mine], label=kind + ", later stage" * (len(label) > 1),
+            left=[s.start - first for s in mine], label=_kind(label),
             height=0.9, color=style.shade(colour, 3 if len(label) > 1 else 2, 5),
             edgecolor="white", linewidth=0.7,
         )  # fmt: skip
@@ -81,8 +96,6 @@ def _panel(axes: "Axes", name: str, spans: list[Span], longest: float, live: boo
             size = 9.5 if room > 1.4 else 8
             note = axes.text(middle, y, s.note, ha="center", va="center_baseline", fontsize=size)
             note.set_in_layout(False)  # it lies within its bar
-            if live:
-                mark_local(note)
     style.name_rows(axes, ranks, above=0.5)
     axes.tick_params(axis="both", labelsize=9)
     axes.set_title(name, loc="left", fontsize=11, pad=3)

@@ -15,7 +15,7 @@ from course_utils.chapters.trading_compute_for_memory.planner import (
 )
 from course_utils.chapters.trading_compute_for_memory.plans import Plan
 from course_utils.chapters.trading_compute_for_memory.recomputing import relative_time
-from course_utils.figures import byte_bars, style
+from course_utils.figures import byte_bars, style, told
 from course_utils.figures.controls import Controls
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
     sizes = cards().values()
     end = 1.16 * max(most, min((size for size in sizes if size > most), default=most)) / GB
     figure, axes = style.one_panel(title, 3.5)
+    said = ["x: GB"]
     for place, moment in enumerate(shown):
-        _bar(axes, place, moment, most)
+        said.append(_bar(axes, place, moment, most))
     style.name_rows(axes, [_short(moment.name) for moment in shown], above=0.9)
     axes.set(xlim=(0, end), xlabel="GB")
     marks = [size / GB for size in sizes if 0.08 * end < size / GB < end]
@@ -153,10 +154,13 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
         axes.annotate(f"{size:.0f} GB", (size, -0.72), (-4 if near else 4, 0), va="center",
                       ha="right" if near else "left", textcoords="offset points",
                       fontsize=10.5)  # fmt: skip
+    said.append(
+        f"  GPUs' sizes, GB: {', '.join(f'{size:.0f}' for size in marks) or 'none so small'}"
+    )
     used = [part for part in (*PARTS, CONTEXT) if _share(part, shown, most) > 0.004]
     patches = [Patch(color=COLOURS[part], label=part) for part in used]
     figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10)
-    return style.render(figure, title, live=False)
+    return style.render(figure, title, said)
 
 
 def _share(part: str, shown: list[Moment], most: float) -> float:
@@ -171,8 +175,8 @@ def _short(name: str) -> str:
     return name.rpartition(" the ")[2]
 
 
-def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> None:
-    """Its parts side by side, and their sum, in bold where it is the most."""
+def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> str:
+    """Its parts side by side, and their sum, in bold where it is the most; and as a line."""
     parts, left = {**moment.parts, CONTEXT: round(context_bytes())}, 0.0
     for part, colour in COLOURS.items():
         axes.barh(place, parts[part] / GB, left=left, color=colour, height=0.7)
@@ -180,3 +184,5 @@ def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> None:
     weight = "bold" if left > 0.999 * most / GB else "normal"
     white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     style.write_beside(axes, f"{left:.1f}", left, place, fontweight=weight, bbox=white)
+    in_gb = {part: parts[part] / GB for part in COLOURS}
+    return told.stack(_short(moment.name), in_gb, f"{left:.1f}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from course_utils.figures import style
+from course_utils.figures import style, told
 
 Point = tuple[float, float]  # bytes kept, FLOPs computed again
 MIB = 2**20
@@ -48,9 +48,16 @@ def draw_trade(
         for name, (kept, again) in chosen.items():
             place = kept / MIB, 100 * again / unit
             axes.annotate(name, place, (7, -13), textcoords="offset points", color="#A65F00")
-    axes.set(xlabel="MiB kept for the backward", ylabel="computed again, % of a forward")
+    x_label, y_label = "MiB kept for the backward", "computed again, % of a forward"
+    axes.set(xlabel=x_label, ylabel=y_label)
+    said = [told.axes(x_label, y_label)]
+    for label, chosen in ({"each choice": points, "the front": front} | dict(others)).items():
+        xs, ys = shown(chosen)
+        few = [f"{n} {x:.3g} → {y:.3g}" for n, x, y in zip(chosen, xs, ys, strict=True)]
+        each = "; ".join(few) if len(few) <= told.MOST_POINTS else f"{len(few)} points"
+        said.append(f"  {label}: {each} {told.digest(xs, ys)}")
     axes.set_xlim(0, 1.25 * max(shown(points)[0]))
     axes.set_ylim(bottom=-3)
     axes.grid(True)
     axes.legend(frameon=False)
-    return style.render(figure, title, 48, live=False)
+    return style.render(figure, title, said, 48)

@@ -1,7 +1,7 @@
 """A machine as a diagram: the processor with its cores and caches, and what hangs on its buses."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from course_utils.chapters.your_machine.inventory import Box
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_local
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,16 +150,26 @@ def draw_box(title: str, *sketches: Sketch) -> style.Picture:
     for axes in panels:
         axes.set_ylim(-depth - 0.1, 0.1)
     figure.set_size_inches(8, 1.1 + UNIT_INCHES * depth)
-    style.say_origins(figure, [fill(one.provenance, 120) for one in sketches])
-    return style.render(figure, title, 24, live=False)
+    said = [line for one in sketches for line in _told(one)]
+    said.append(style.say_origins(figure, [fill(one.provenance, 120) for one in sketches]))
+    return style.render(figure, title, said, 24)
+
+
+def _told(one: Sketch) -> Iterator[str]:
+    """A machine in lines; a live one differs from reader to reader."""
+    if one.kind == "live":
+        yield f"{one.title}: differs from machine to machine"
+        return
+    yield f"{one.title}: {one.processor}"
+    for branch in one.branches:
+        way = "; ".join(filter(None, (" ".join(branch.way.split()), branch.between)))
+        yield f"  {branch.part} ({way or 'way not told'})"
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:
     """Draws a machine downwards from 0, and gives how deep it got."""
     colour = style.COLOURS[one.kind]
     axes.set_axis_off()
-    if one.kind == "live":
-        mark_local(axes)
     axes.set_xlim(0, 10)
     axes.set_title(one.title, loc="left", color=colour, fontsize=12, fontweight="bold")
     y = start = _processor(axes, one, colour)

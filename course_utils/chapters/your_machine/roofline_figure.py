@@ -10,8 +10,7 @@ from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import Roof
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_live
+from course_utils.figures import style, told
 from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
@@ -73,20 +72,24 @@ def draw_rooflines(title: str, *panels: Panel) -> style.Picture:
     """One panel a machine, side by side, both axes logarithmic and each with its own FLOP/s."""
     figure = style.new_figure(title, 4.9)
     places = figure.subplots(1, len(panels), squeeze=False)[0]
+    said = [told.axes("FLOP/byte", "FLOP/s", "xy")]
     for axes, panel in zip(places, panels, strict=True):
-        draw_roof(axes, panel.roof, style.COLOURS[panel.kind], live=panel.kind == "live")
+        live = panel.kind == "live"
+        said += [panel.kind, draw_roof(axes, panel.roof, style.COLOURS[panel.kind], live)]
+        said += sorted(told.curve(name, {x: y}, live) for name, (x, y) in panel.points.items())
         reached = [rate for _, rate in panel.points.values()]
         axes.set_ylim(bottom=min([axes.get_ylim()[0], *(rate / 5 for rate in reached)]))
         _points(axes, panel)
         axes.set_title(panel.kind, loc="left", color=style.COLOURS[panel.kind], fontweight="bold")
-    style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels])
-    return style.render(figure, title, 32, live=False)
+    said.append(style.say_origins(figure, [fill(panel.provenance, 110) for panel in panels]))
+    return style.render(figure, title, said, 32)
 
 
-def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> None:
-    """The slope of the memory, the flat roof, and the ridge between them; `live` if measured."""
-    if live:
-        mark_live(axes)
+def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> str:
+    """The slope of the memory, the flat roof, and the ridge between them; `live` if measured.
+
+    Gives the line that tells it.
+    """
     ends = (LOWEST, roof.ridge, HIGHEST)
     axes.plot(ends, [roof.attainable(x) for x in ends], color=colour, linewidth=2.5)
     axes.set(xscale="log", yscale="log", xlim=(LOWEST, HIGHEST))
@@ -97,6 +100,8 @@ def draw_roof(axes: "Axes", roof: Roof, colour: str, live: bool) -> None:
     note = f"ridge {'≈ ' if live else ''}{roof.ridge:.0f}"
     axes.annotate(note, (roof.ridge, roof.flop_per_s * 2.2), (4, 0), textcoords="offset points",
                   fontsize=10)  # fmt: skip
+    slope, flat = (told.amount(x, live) for x in (roof.bytes_per_s, roof.flop_per_s))
+    return f"  roof: {slope} bytes/s, {flat} FLOP/s, {note}"
 
 
 def _write_ticks(axes: "Axes") -> None:
@@ -132,13 +137,19 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
     figure = style.new_figure(title, 6.2)
     rates, power = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
     grey, mark = style.COLOURS["published"], style.MARKS["published"]
+    said = ["x: FLOP/byte, logarithmic · FLOP/s, logarithmic, and watts"]
     for place, (gpu, roof) in enumerate(sheets.items()):
         rows = [row for row in sweep.rows if row["gpu"] == gpu]
         x, colour = [row["flop_per_byte"] for row in rows], style.shade(grey, place, 3)
+        reached = {at: row["gflop_per_s"] * 1e9 for at, row in zip(x, rows, strict=True)}
+        said.append(told.curve(f"{gpu}, FLOP/s", reached))
+        said.append(told.curve(f"{gpu}, data sheet", {at: roof.attainable(at) for at in x}))
+        watts = {at: row["watts"] for at, row in zip(x, rows, strict=True)}
+        said.append(told.curve(f"{gpu}, watts", watts))
         like = {"color": colour, "marker": mark, "markersize": 5, "linestyle": ":"}
-        rates.plot(x, [row["gflop_per_s"] * 1e9 for row in rows], **like)
+        rates.plot(x, list(reached.values()), **like)
         rates.plot(x, [roof.attainable(at) for at in x], color=colour, linewidth=1)
-        power.plot(x, [row["watts"] for row in rows], **like)
+        power.plot(x, list(watts.values()), **like)
         for axes, height in ((rates, rows[-1]["gflop_per_s"] * 1e9), (power, rows[-1]["watts"])):
             axes.annotate(gpu, (x[-1], height), (8, 0), textcoords="offset points", color=colour,
                           va="center", annotation_clip=False)  # fmt: skip
@@ -147,8 +158,8 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
         axes.set(xscale="log", ylabel=label)
         _write_ticks(axes)
     power.set(ylim=(0, None), xlabel="FLOP/byte")
-    style.say_origins(figure, [sweep.provenance])
-    return style.render(figure, title, 24, live=False)
+    said.append(style.say_origins(figure, [sweep.provenance]))
+    return style.render(figure, title, said, 24)
 
 
 @style.styled
@@ -163,30 +174,35 @@ def draw_parts(
     live = Series.of(times)
     names = list(live.values)
     figure, axes = style.one_panel(title, 1.6 + 0.42 * len(names))
+    said = ["x: predicted / measured time"]
     for place, name in enumerate(names):
-        _stack(axes, place, roof, works[name], live.values[name])
+        said.append(_stack(axes, place, name, roof, works[name], live.values[name]))
     axes.axvline(1, color=style.INK, linewidth=1.5)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
-    draw_guess(axes, guess, "", rows=names)
+    said.append(draw_guess(axes, guess, "", rows=names))
     _legend(axes)
-    style.say_origins(figure, [live.provenance])
-    return style.render(figure, title, 24, live=True)
+    said.append(style.say_origins(figure, [live.provenance]))
+    return style.render(figure, title, said, 24)
 
 
-def _stack(axes: "Axes", place: int, roof: Roof, work: Work, measured: float) -> None:
+def _stack(axes: "Axes", place: int, name: str, roof: Roof, work: Work, measured: float) -> str:
+    """Draws an operator's parts, and tells them in a line."""
     left = 0.0
-    for part, seconds in roof.parts(work).items():
-        share = seconds / measured
+    shares = {part: seconds / measured for part, seconds in roof.parts(work).items()}
+    for part, share in shares.items():
         axes.barh(
             place, share, left=left, height=0.66, color=PART_COLOURS[part], label=LABELS[part]
         )
         left += share
     ends = [roof.max_seconds(work) / measured] * 2
     axes.plot(ends, [place - 0.33, place + 0.33], color=style.INK, linewidth=1.5)
+    named = {LABELS[part]: share for part, share in shares.items()}
+    total = f"{told.amount(left, True)}, as a maximum {told.amount(ends[0], True)}"
+    return told.stack(name, named, total, live=True)
 
 
 def _legend(axes: "Axes") -> None:

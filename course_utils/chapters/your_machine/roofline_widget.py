@@ -8,6 +8,7 @@ from course_utils.chapters.your_machine.operations import Work
 from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.chapters.your_machine.roofline_figure import draw_roof
 from course_utils.core.gpus import GPUS, Specs, gpu_specs
+from course_utils.figures import told
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import COLOURS, INK, Picture, one_panel, render, say_origins, styled
 
@@ -63,7 +64,8 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     """The roof, and the point that a layer reaches at most."""
     title = f"{specs.title}, {dtype}: {work.intensity:,.1f} FLOP/byte"
     figure, axes = one_panel(title, 4)
-    draw_roof(axes, roof, COLOURS["published"], live=False)
+    said = [told.axes("FLOP/byte", "FLOP/s", "xy")]
+    said.append(draw_roof(axes, roof, COLOURS["published"], live=False))
     x, y = work.intensity, roof.attainable(work.intensity)
     axes.plot([x, x], [axes.get_ylim()[0], y], color=INK, linewidth=1, linestyle="--")
     axes.plot([x], [y], color="#009E73", marker="o", markersize=12)
@@ -71,5 +73,6 @@ def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
     side = (14, -4) if x < 100 else (-14, -22)
     axes.annotate(note, (x, y), side, textcoords="offset points", va="center", fontsize=12,
                   ha="left" if x < 100 else "right")  # fmt: skip
-    say_origins(figure, [f"published: {specs.source}"])
-    return render(figure, title, live=False)
+    said += [f"  the layer at {x:.3g} FLOP/byte: {note}"]
+    said.append(say_origins(figure, [f"published: {specs.source}"]))
+    return render(figure, title, said)

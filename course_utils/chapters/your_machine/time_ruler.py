@@ -9,7 +9,6 @@ from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_live, mark_local
 from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
@@ -41,14 +40,15 @@ def draw_ruler(
     figure, axes = style.one_panel(title, 1.5 + 0.27 * len(marks))
     axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(-len(down) - 0.6, len(up) + 0.6))
     _scale(axes)
-    _marks(axes, up, 1, not_everywhere)
-    _marks(axes, down, -1)
+    said = ["x: seconds, logarithmic"]
+    said += sorted(line for line, name in _marks(axes, up, 1) if name not in not_everywhere)
+    said += [line for line, _ in _marks(axes, down, -1)]
     asked = guesses or {}
     for place, (value, name, _) in enumerate(up, 1):
-        _lead_to_guess(axes, value, place, asked.get(name, ""))
-    style.say_origins(figure, [fill(g.provenance, 110) for g in groups])
+        said.append(_lead_to_guess(axes, name, value, place, asked.get(name, "")))
+    said.append(style.say_origins(figure, [fill(g.provenance, 110) for g in groups]))
     colours = 64 if any(map(made.of, asked.values())) else 24  # fewer would lose the guesses'
-    return style.render(figure, title, colours, live=False)
+    return style.render(figure, title, said, colours)
 
 
 def _scale(axes: "Axes") -> None:
@@ -61,39 +61,37 @@ def _scale(axes: "Axes") -> None:
     axes.grid(True, axis="x")
 
 
-def _marks(
-    axes: "Axes",
-    marks: list[tuple[float, str, str]],
-    side: int,
-    not_everywhere: Collection[str] = (),
-) -> None:
-    """A stem from the scale to each time; the longest time stands next to the scale."""
+def _marks(axes: "Axes", marks: list[tuple[float, str, str]], side: int) -> list[tuple[str, str]]:
+    """A stem from the scale to each time; the longest time stands next to the scale.
+
+    Gives a line for each, and its name.
+    """
+    lines = []
     for place, (value, name, kind) in enumerate(marks, 1):
         y, colour = side * place, style.COLOURS[kind]
-        stem = axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
-        mark = axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
-        if kind == "live":
-            mark_live(*stem, *mark)
+        axes.plot([value, value], [0, y], color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot([value], [y], color=colour, marker=style.MARKS[kind], markersize=6)
         late = math.log(value / LOW) > 0.55 * math.log(HIGH / LOW)
         text = format_seconds(value) if kind == "live" else format_seconds(value)[2:]
-        words = axes.annotate(
+        lines.append((f"  {name}: {text}", name))
+        axes.annotate(
             f"{name}: {text}", (value, y), (-8 if late else 8, 0), textcoords="offset points",
             ha="right" if late else "left", va="center", fontsize=10, color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
-        if kind == "live" and name in not_everywhere:
-            mark_local(*stem, *mark, words)
+    return lines
 
 
-def _lead_to_guess(axes: "Axes", value: float, y: int, question: str) -> None:
+def _lead_to_guess(axes: "Axes", name: str, value: float, y: int, question: str) -> str:
     """From a live time to the reader's prediction of it, if there is one that the scale can show.
 
-    A range has a stroke at either end.
+    A range has a stroke at either end. Gives the line that tells it, or "".
     """
     guess = made.of(question)
     ends = [end for end in guess.ends("seconds") if LOW <= end <= HIGH] if guess else []
     if ends:
         xs, ys = [value, *ends], [y] * (1 + len(ends))
-        mark_live(*axes.plot(xs, ys, color=GUESSED, linestyle=":", zorder=1))
+        axes.plot(xs, ys, color=GUESSED, linestyle=":", zorder=1)
         axes.plot(ends, [y] * len(ends), color=GUESSED, linestyle="", marker="|", markersize=13,
                   markeredgewidth=2.5, zorder=5)  # fmt: skip
+    return f"  you, {name}: {guess}" if ends else ""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from course_utils.figures import told
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.what_if import Outcome
 
@@ -31,8 +32,11 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     first = next(iter(outcomes.values()))
     steps, allocated = _thinned(first.allocated / scale)
     axes.fill_between(steps, allocated, color="#D9D9D9", linewidth=0, label="allocated")
+    said = [told.axes("step of the program", unit)]
+    said.append(told.curve("allocated", dict(zip(steps, allocated, strict=True))))
     for place, (label, outcome) in enumerate(outcomes.items()):
-        _reserved(axes, outcome, scale, label, (*OTHER_KINDS, INK)[place % 5], 5 - 0.9 * place)
+        colour = (*OTHER_KINDS, INK)[place % 5]
+        said.append(_reserved(axes, outcome, scale, label, colour, 5 - 0.9 * place))
     axes.set(ylim=(0, largest / scale * 1.12), xlim=(0, None), xlabel="step of the program")
     axes.set_ylabel(unit)
     axes.grid(True)
@@ -40,17 +44,21 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
         loc="outside lower left", ncols=2 if len(outcomes) > 1 else 1, frameon=False, fontsize=10.5,
         handlelength=1.4,
     )  # fmt: skip
-    return render(figure, title, live=False)
+    return render(figure, title, said)
 
 
 def _reserved(
     axes: "Axes", outcome: Outcome, scale: int, label: str, colour: str, width: float
-) -> None:
+) -> str:
+    """Draws a setting's reserved bytes, and tells them in a line."""
     steps, reserved = _thinned(outcome.reserved / scale)
     text = f"reserved, {label}" if label else "reserved"
     axes.plot(steps, reserved, color=colour, label=text, linewidth=max(1.2, width))
-    if outcome.ran_out is not None and len(steps):
+    ran_out = outcome.ran_out is not None and len(steps) > 0
+    if ran_out:
         axes.plot(steps[-1:], reserved[-1:], "x", color=colour, markersize=11, markeredgewidth=3)
+    points = dict(zip(steps, reserved, strict=True))
+    return told.curve(text, points, note="ends where memory ran out" if ran_out else "")
 
 
 def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from course_utils.figures import told
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.snapshots.lives import History
@@ -102,6 +103,8 @@ def draw_peak(history: History) -> Picture:
     title = f"Who held the {size_text(root.size)} that were live at the peak"
     figure, axes = one_panel(title, 1.2 + 0.36 * depth)
     total = max(root.size, 1)
+    places = [(level, node.size, left) for node, level, left in nodes]
+    said = [f"{len(nodes)} functions, the outermost on top {told.digest(places)}"]
     for node, level, left in nodes:
         colour = BEFORE_COLOUR if level == 0 else colour_of(node.name)
         axes.barh(
@@ -112,9 +115,10 @@ def draw_peak(history: History) -> Picture:
         if room > 5:
             text = shortened(f"{node.name} · {size_text(node.size)}", room)
             axes.text(left / total + 0.004, level, text, va="center", fontsize=9, color=INK)
+            said.append(f"{'  ' * (level + 1)}{node.name} · {size_text(node.size)}")
     axes.set(ylim=(depth - 0.4, -0.6), xlim=(0, 1))
     axes.set_axis_off()
-    return render(figure, title, live=False)
+    return render(figure, title, said)
 
 
 def colour_of(name: str) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from course_utils.figures import told
 from course_utils.figures.style import Picture, one_panel, render, styled
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.views.memory_map import KINDS, Cells, MemoryMap
@@ -26,13 +27,15 @@ def draw_segments(history: History) -> Picture:
     shown = layout.at(history.peak)
     title = map_text(shown)
     figure, axes = one_panel(title, 5.0)
-    axes.imshow(mixed(layout, shown), aspect="auto", interpolation="nearest")
+    cells = mixed(layout, shown)
+    axes.imshow(cells, aspect="auto", interpolation="nearest")
     axes.set_yticks(np.arange(-0.5, layout.shape[0]), [])
     axes.grid(axis="y", color=PAPER, linewidth=2)
     axes.tick_params(length=0)
     axes.set_xticks([])
     row = size_text(layout.cell_bytes * layout.shape[1])
-    axes.set_xlabel(f"addresses, {row} a row; {moment_text(history, history.peak)}")
+    addresses = f"addresses, {row} a row; {moment_text(history, history.peak)}"
+    axes.set_xlabel(addresses)
     for side in axes.spines.values():
         side.set_visible(False)
     marks = [Patch(color=c, label=name) for c, name in zip(COLOURS, KINDS, strict=True)]
@@ -40,7 +43,8 @@ def draw_segments(history: History) -> Picture:
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.1), ncols=3, frameon=False,
         fontsize=11, handlelength=1, borderaxespad=0,
     )  # fmt: skip
-    return render(figure, title, live=False)
+    kinds = (f"  {kind}: {size_text(size)}" for kind, size in shown.bytes_by_kind.items())
+    return render(figure, title, [f"{addresses} {told.digest(cells)}", *kinds])
 
 
 def map_text(shown: Cells) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from course_utils.figures import told
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
 from course_utils.memory.snapshots.lives import Array, History
 from course_utils.memory.views.bands import Bands, bands, groups
@@ -39,12 +40,17 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     reserved = history.reserved[shown.moments] / scale
     axes.step(shown.moments, reserved, where="post", color=INK, linewidth=1.2, label="reserved")
     _mark_peak(axes, history, shown, scale, peak)
+    said = [told.axes("events of the trace", f"{unit}, as requested")]
+    said.append(told.curve("reserved", dict(zip(shown.moments, reserved, strict=True))))
+    live = history.live[shown.moments] / scale
+    said.append(told.curve("live", dict(zip(shown.moments, live, strict=True))))
     axes.set_xlim(shown.moments[0], max(shown.moments[-1], shown.moments[0] + 1))
     axes.set_ylim(0, 1.18 * max(reserved.max(), history.live[shown.moments].max() / scale, 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="events of the trace", ylabel=f"{unit}, as requested")
-    _legend(axes, history, shown)
-    return render(figure, title, live=False)
+    for name, most in _legend(axes, history, shown):
+        said.append(f"  {name}: at most {size_text(most)}")
+    return render(figure, title, said)
 
 
 @styled
@@ -61,6 +67,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         raise ValueError(f"{title!r}: no history to draw")
     figure = new_figure(title, 0.7 + 1.9 * len(histories))
     panels = figure.subplots(len(histories), 1, squeeze=False)[:, 0]
+    said = []
     for axes, (words, of) in zip(panels, histories.items(), strict=True):
         colour = COLOURS.get(words.partition(":")[0])
         scale, unit = unit_of(max(of.reserved.max(), 1))
@@ -74,8 +81,9 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         most = "live {}, reserved {} at the most".format(*peaks)
         text = f"{fill(words, 88)}\n{most}"
         axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
+        said.append(f"{words}: {most}, {len(moments)} events {told.digest(live, reserved)}")
     panels[-1].set_xlabel("events of the trace; area: live, line: reserved from the driver")
-    return render(figure, title, live=False)
+    return render(figure, title, said)
 
 
 def _stack(axes: "Axes", history: History, shown: Bands, scale: int) -> None:
@@ -113,23 +121,25 @@ def _mark_peak(axes: "Axes", history: History, shown: Bands, scale: int, peak: s
     )  # fmt: skip
 
 
-def _legend(axes: "Axes", history: History, shown: Bands) -> None:
+def _legend(axes: "Axes", history: History, shown: Bands) -> list[tuple[str, int]]:
+    """Names the groups that can be seen, and gives each with the most bytes it ever has."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     edges = shown.edges()
-    heights = np.diff(edges, axis=0).max(axis=1)
-    used = set(shown.group[heights > 0.002 * edges[-1].max()].tolist())
-    marks: list[Any] = [
-        Patch(color=colour, label=shortened(name))
-        for number, (name, colour) in enumerate(groups(history))
-        if number in used
-    ]
+    heights = np.diff(edges, axis=0)
+    used = set(shown.group[heights.max(axis=1) > 0.002 * edges[-1].max()].tolist())
+    most, marks = [], list[Any]()
+    for number, (name, colour) in enumerate(groups(history)):
+        if number in used:
+            marks.append(Patch(color=colour, label=shortened(name)))
+            most.append((name, int(heights[shown.group == number].sum(axis=0).max())))
     marks.append(Line2D([], [], color=INK, linewidth=1.2, label="reserved from the driver"))
     axes.legend(
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False,
         fontsize=10, handlelength=1, borderaxespad=0,
     )  # fmt: skip
+    return most
 
 
 class MemoryTimeline(MemoryView):

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from course_utils.figures import style
-from course_utils.figures.drawn.figure import mark_local
+from course_utils.figures import style, told
 from course_utils.traces import intervals
 from course_utils.traces.idle import WAITS, idle_times
 from course_utils.traces.page.kinds import IDLE, KINDS, kinds
@@ -57,8 +56,10 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
     )  # fmt: skip
     if not exact:
         axes.set_title("threads and streams", loc="left", fontsize=10)
-        mark_local(axes)
-    return style.render(figure, alt, colours=200, live=not exact)
+        return style.render(figure, alt, ["threads and streams: differ from run to run"], 200)
+    said = [title, *(f"  {lane.name}: {len(lane.rows)} rows" for lane in shown)]
+    said += (f"  {word}: {len(boxes[word])} boxes {told.digest(boxes[word])}" for word in colours)
+    return style.render(figure, alt, said, 200)
 
 
 def _length(trace: Trace) -> float:

@@ -1,1 +1,0 @@
-"""What a figure draws, as text, and the stamp that holds a picture and its text together."""

@@ -1,0 +1,109 @@
+"""The text of a figure changes with what it shows, and not with what varies from run to run."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from course_utils.core.evidence import Series
+from course_utils.figures import told
+from course_utils.figures.compare import compare_bars, compare_lines
+from course_utils.figures.stamp import is_of, stamp
+from course_utils.figures.timeline import Span, draw
+from tests.support.evidence import RECORDED
+
+pytestmark = pytest.mark.without_torch
+POWERS = {2.0**k: 3.0**k for k in range(20)}
+SMALL = {x: 1e-9 * y for x, y in POWERS.items()}  # as seconds over bytes are
+
+
+@pytest.fixture(autouse=True)
+def machine(fake_machine):
+    fake_machine()
+
+
+def test_a_number_has_three_digits_or_is_whole_and_a_live_one_is_settled_whatever_it_is():
+    values = [1024, 0.0123456, 2e9, -0.0, 7 + 1e-13, 1234.56, math.inf, math.nan]
+    assert [told.number(value) for value in values] == [
+        "1024", "0.0123", "2e+09", "0", "7", "1230", "inf", "nan",
+    ]  # fmt: skip
+    for value in (0.0, 1.5, -2e-9, 12_345.678, 3e11):
+        assert told.settled(f"a: {told.amount(value, live=True)} ms; b") == "a: ≈; b"
+
+
+def test_a_digest_changes_with_one_value_of_many_and_not_with_noise_in_the_last_bits():
+    values = np.linspace(1, 2, 1000)
+    found = [told.digest(values), told.digest(values[::-1]), told.digest(values.reshape(2, 500))]
+    for factor in (1.01, 0.8, -1, 10, 1e-9):
+        other = values.copy()
+        other[500] *= factor
+        found.append(told.digest(other))
+    found += [told.digest(list("ab")), told.digest(["a", "c"]), told.digest([]), told.digest([0])]
+    assert len(set(found)) == len(found)
+    rounded = np.array([0.1, 1 / 3, 1e5, 0.0, math.inf])
+    assert told.digest(rounded) == told.digest(rounded * (1 + 1e-12) + [0, 0, 0, 1e-18, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.6, 1e4])
+def test_live_bars_lines_and_spans_compare_equal_whatever_was_measured(scale):
+    def texts(a, b):
+        curve = {1: b, 10: a, 100: b}
+        lines = [("here", curve), ("there", {1: a, 10: b, 100: a}), ("10 more", POWERS)]
+        model = ("model", Series.predicted(curve))
+        spans = [Span("r0", "run", 5, 5 + a, "1"), Span("r1", "run", 5 + b, 6 + b)]
+        return [
+            compare_bars("Bars", {"a": a, "b": b}, RECORDED, line=(a / 2, "half")),
+            compare_lines("Lines", [*lines, model], x_label="n", y_label="s", marks={20 * a: "L1"}),
+            draw(spans, "Spans", ["r0", "r1"]),
+        ]
+
+    for one, other in zip(texts(1e-3, 2e-3), texts(scale * 3.33e-3, scale * 1e-3), strict=True):
+        assert told.settled(repr(one)) == told.settled(repr(other))
+
+
+def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
+    def text(reach, **how):
+        lines = [("here", {2.0**k: 1.0 for k in range(reach)}), ("sheet", Series.exact(POWERS))]
+        return told.settled(repr(compare_lines("Lines", lines, x_label="n", y_label="s", **how)))
+
+    assert text(9, x_varies=True) == text(12, x_varies=True)
+    assert text(9) != text(12)
+
+
+@pytest.mark.parametrize("kind", [Series.exact, lambda v: Series(v, "published", "published: x")])
+def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
+    def text(values):
+        lines = [("a", kind(values)), ("live", {1: 1.0})]
+        return told.settled(repr(compare_lines("Lines", lines, x_label="x", y_label="y")))
+
+    before, small = text(SMALL), list(SMALL)[1]
+    assert all(text({**SMALL, key: 0.8 * SMALL[key]}) != before for key in (small, 2.0**19))
+
+
+def test_what_is_too_much_for_a_text_is_counted_and_digested():
+    spans = [Span("a", "run", k, k + 0.5) for k in range(9)]
+    text = draw(spans, "Spans", exact=True).drawn
+    later = draw([*spans[:-1], Span("a", "run", 8, 8.6)], "Spans", exact=True).drawn
+    assert "a: run × 9, 4.5 seconds; to 8.5 #" in text and text != later
+
+    def many(last):
+        values = {f"a case with a name of some {k} and more words": k + 1.0 for k in range(39)}
+        return compare_bars("Many", Series({**values, "last": last}, "exact", "exact: x")).drawn
+
+    assert len(many(60.0)) < 1500 and many(60.0) != many(59.0)
+    assert "lines more #" in many(60.0)
+
+
+def test_a_stamp_is_of_its_picture_and_its_text_alone_and_leaves_the_picture_as_it_is():
+    def png(colour):
+        file = io.BytesIO()
+        Image.new("RGB", (9, 5), colour).save(file, format="png")
+        return file.getvalue()
+
+    red = stamp(png("red"), "a text ≈ 3")
+    assert Image.open(io.BytesIO(red)).getpixel((1, 1)) == (255, 0, 0)
+    assert is_of(red, "a text ≈ 3") and not is_of(red, "a text ≈ 4")
+    assert not is_of(png("red"), "a text ≈ 3")
+    assert stamp(red, "two") == stamp(png("red"), "two")
