@@ -84,9 +84,11 @@ def compare_lines(
         ends.append(_line(axes, label, one, place, len(like), steps))
         live = one.kind == "live" or (some_live and one.kind == "predicted")
         if live and x_varies:
-            said.append(f"  {label}: as far as this machine's memory goes")
+            said.append(f"  {label}: differs from machine to machine")
         else:
-            said.append(told.curve(label, one.values, live, "in steps" if steps else ""))
+            said.append(
+                told.curve(label or one.kind, one.values, live, "in steps" if steps else "")
+            )
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -178,12 +180,11 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
         style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)
-    head = told.origin(one.provenance)
-    if one.kind != "live" or unit != "seconds":  # whose unit varies too
-        head += f" · x: {unit_name}"
+    varies = one.kind == "live" and unit == "seconds"  # its unit too
+    said = [told.origin(one.provenance), "" if varies else f"x: {unit_name}"]
     rows = [f"  {name}: {text}" for name, text in zip(names, texts, strict=True)]
     across = [f"  line at {_amount(line[0], unit, one.kind)}: {line[1]}"] if line else []
-    return [head, *rows, *across]
+    return [" · ".join(filter(None, said)), *rows, *across]
 
 
 def _line(

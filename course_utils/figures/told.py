@@ -77,8 +77,9 @@ def _point(x: float, y: float, live: bool) -> str:
 
 
 def stack(name: str, parts: Mapping[str, float], total: str = "", live: bool = False) -> str:
-    """A line of a bar's parts side by side, those of 0 left out, and `total` at its end."""
-    shown = {part: size for part, size in parts.items() if live or size}
+    """A line of a bar's parts side by side, and `total` at its end; exact ones that can be seen."""
+    least = 0 if live else 0.003 * sum(map(abs, parts.values()))
+    shown = {part: size for part, size in parts.items() if live or abs(size) > least}
     said = " + ".join(f"{part} {amount(size, live)}" for part, size in shown.items()) or "nothing"
     return f"  {name}: {said}{f' = {total}' if total else ''}"
 
