@@ -9,12 +9,14 @@ from PIL import Image
 
 from course_utils.core.evidence import Series
 from course_utils.figures import told
+from course_utils.figures.byte_bars import stacked_bytes
 from course_utils.figures.compare import compare_bars, compare_lines
 from course_utils.figures.stamp import is_of, stamp
 from course_utils.figures.timeline import Span, draw
 from tests.support.evidence import RECORDED
 
 pytestmark = pytest.mark.without_torch
+MIB = 2**20
 POWERS = {2.0**k: 3.0**k for k in range(20)}
 SMALL = {x: 1e-9 * y for x, y in POWERS.items()}  # as seconds over bytes are
 
@@ -107,3 +109,42 @@ def test_a_stamp_is_of_its_picture_and_its_text_alone_and_leaves_the_picture_as_
     assert is_of(red, "a text ≈ 3") and not is_of(red, "a text ≈ 4")
     assert not is_of(png("red"), "a text ≈ 3")
     assert stamp(red, "two") == stamp(png("red"), "two")
+
+
+@pytest.fixture
+def panels(monkeypatch):
+    """Draws, and gives the axes of what was drawn in place of its picture."""
+    monkeypatch.setattr("course_utils.figures.style.render", lambda figure, *_: figure.axes)
+    return lambda drawer, *args, **how: drawer(*args, **how)
+
+
+def places(axes):
+    """Where the bars of some axes begin and end, by row."""
+    return [(b.get_x(), b.get_x() + b.get_width()) for group in axes.containers for b in group]
+
+
+def test_what_is_drawn_is_what_is_told(panels):
+    times = {"one": 3e-3, "two": 0.0, "three": 1.5e-3}
+    live, recorded = panels(compare_bars, "Bars", times, RECORDED, line=(2e-3, "half"))
+    assert places(live) == [(0, pytest.approx(3)), (0, 0), (0, 1.5)]  # milliseconds
+    assert [text.xy[0] for text in live.texts] == [pytest.approx(3), 0, 1.5, 2]
+    words = [text.get_text().replace(" ", "") for text in live.texts]
+    assert words[0] == "≈3ms" and words[2:] == ["≈1.5ms", "half"]
+    assert live.get_xlabel() == "milliseconds" and live.lines[0].get_xdata()[0] == 2
+    assert [text.get_text() for text in live.get_yticklabels()] == list(times)
+    assert [end for _, end in places(recorded)] == [*RECORDED.values.values()]
+
+    lines = [("here", SMALL), ("sheet", Series.exact(POWERS))]
+    (axes,) = panels(compare_lines, "Lines", lines, x_label="n", y_label="s", log="y")
+    drawn = [dict(zip(*line.get_data(), strict=True)) for line in axes.lines]
+    assert drawn == [SMALL, POWERS] and (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    assert [text.get_text() for text in axes.texts] == ["here", "sheet"]
+
+    cases = {"a": {"parameter": 3 * MIB, "gradient": MIB}, "b": {"gradient": 2 * MIB}}
+    (axes,) = panels(stacked_bytes, "Bytes", cases)
+    seen = [(begin, end) for begin, end in places(axes) if end > begin]
+    assert seen == [(0, 3), (3, 4), (0, 2)]
+
+    spans = [Span("r0", "run", 5, 7), Span("r1", "wait", 6, 9)]
+    (axes,) = panels(draw, spans, "Spans")
+    assert places(axes) == [(0, 2), (1, 4)]
