@@ -151,7 +151,7 @@ def _checkers(path: str) -> frozenset[str]:
         return frozenset(_name(room) for room in rooms if room.parent.name == chapter)
     if DOOR not in used_by(path):
         return frozenset()
-    return frozenset(map(_name, [*rooms, *(ROOT / "tests/chapters").glob("*/wrong_*.py")]))
+    return frozenset(map(_name, [*rooms, *(ROOT / "tests/chapters").glob("*/*_answers.py")]))
 
 
 @cache
@@ -238,7 +238,8 @@ def _module(name: str, whole: bool = False) -> list[str]:
 def _files_called() -> dict[str, list[str]]:
     """Files that are named by their name alone: what a widget loads, what a page shows."""
     found: dict[str, list[str]] = {}
-    kinds_in = {"course_utils": "js css", "notebooks": "ipynb", "tools": "sh txt", ".": "md yml"}
+    kinds_in = {"course_utils": "js css html", "notebooks": "ipynb", "tools": "sh txt"}
+    kinds_in["."] = "md yml"
     for folder, kinds in kinds_in.items():
         for kind in kinds.split():
             for path in (ROOT / folder).glob(f"{'**/' if folder != '.' else ''}*.{kind}"):

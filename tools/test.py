@@ -25,6 +25,7 @@ BUILD = files.ROOT / "build"
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 WORKERS = min(CORES, 8) + 1  # one more than cores: pages and ranks often wait
 PASSED, FAILED, NO_TESTS = 0, 1, 5  # pytest's exit codes; with any other it did not come to its end
+HUNG_SECONDS = 300  # of a cell: nbval would wait for 2,000
 MOST_AGAIN = 4  # if more than that fails, it is no accident
 BESIDE = {  # runs while pytest does; only mypy takes long
     "Style": ("ruff", "check", "."),
@@ -70,7 +71,10 @@ def what_changed(since: str, quick: bool) -> Selection:
     print(f"{len(changed)} files changed" + (": everything is tested" if found is None else ""))
     if found is None:
         return Selection(["notebooks", "tests"], [], quick, changed)
-    return _selection(found, quick, changed)
+    chosen = _selection(found, quick, changed)
+    if any(path.endswith(".py") for path in changed):  # which may reach the other chapters' tests
+        chosen.stems = []
+    return chosen
 
 
 def _selection(paths: list[str], quick: bool, changed: list[str]) -> Selection:
@@ -124,6 +128,7 @@ def tested(chosen: Selection, extra: list[str]) -> bool:
         print("No test can be reached from what changed.")
         return True
     common = ["pytest", "--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", *extra]
+    common += ["--nbval-cell-timeout", str(HUNG_SECONDS)]
     if chosen.stems:
         common += ["--only-chapters", ",".join(chosen.stems)]
     if chosen.quick:
@@ -131,7 +136,10 @@ def tested(chosen: Selection, extra: list[str]) -> bool:
         common += ["--quick", "--changed", str(BUILD / "changed.txt")]
     workers = ["-n", os.environ.get("WORKERS") or str(WORKERS), "--dist", "loadscope"]
     ended = step(*common, *workers, f"--junitxml={report.JUNIT['first']}", *chosen.targets)
-    if ended not in (PASSED, FAILED, NO_TESTS):
+    if ended == NO_TESTS:
+        print("No test was run: those of what changed are `thorough` (`make test-all`).")
+        return False
+    if ended not in (PASSED, FAILED):
         print(f"pytest did not come to its end: it exited with {ended}")
         return False
     failed = report.targets_that_failed(report.read_junit(report.JUNIT["first"]))

@@ -1,10 +1,15 @@
-"""An undecided claim is no failure of its page: a pytest plugin for nbval, which compares outputs.
+"""What nbval's comparison of a page's outputs shall forgive, and what it misses: a pytest plugin.
 
-A fresh line `– SENTENCE: not decided, …` counts as the stored line `✓ SENTENCE …` in its place, and
-the summary names it. Nothing else is forgiven: not another sentence, nor a stored line that isn't
-a ✓, nor a fresh ✗.
+An undecided claim is no failure of its page. A fresh line `– SENTENCE: not decided, …` counts as
+the stored line `✓ SENTENCE …` in its place, and the summary names it. Nothing else is forgiven: not
+another sentence, nor a stored line that isn't a ✓, nor a fresh ✗.
+
+nbval compares no pictures. Where a figure's text has nothing that varies, its picture must be the
+stored one, but for a few pixels.
 """
 
+import base64
+import io
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,8 +17,11 @@ from typing import Any
 
 import pytest
 from nbval.plugin import IPyNbCell
+from PIL import Image, ImageChops
 
 UNDECIDED = re.compile(r"– (?P<sentence>.+): (?P<why>not decided, .+)")
+PNG = "image/png"
+DARKER, FEW_PIXELS = 64, 20  # grey levels that count as another colour; pixels that may
 PROPERTY = "undecided claim"  # of a cell's report, so that it comes through xdist and into JUnit
 
 
@@ -31,7 +39,28 @@ def compare(cell: Any, strictly: Callable[..., bool], fresh: list[Any], stored: 
             text, undecided = decided(output.text, kept.get(output.name, ""), cell.sanitize)
             cell.user_properties += [(PROPERTY, said) for said in undecided]
             output.text = text
+    for new, old in zip(fresh, stored, strict=False):
+        if problem := picture_problem(new.get("data", {}), old.get("data", {})):
+            cell.comparison_traceback.append(problem)
+            return False
     return strictly(fresh, stored)
+
+
+def picture_problem(fresh: dict[str, str], stored: dict[str, str]) -> str:
+    """What is wrong with the fresh picture of a figure that is exact; or ""."""
+    if PNG not in fresh or PNG not in stored or "≈" in stored.get("text/plain", "≈"):
+        return ""
+    new, old = (_image(data[PNG]) for data in (fresh, stored))
+    if new.size != old.size:
+        return f"The picture has {new.size} pixels, the stored one {old.size}."
+    differing = sum(ImageChops.difference(new, old).convert("L").histogram()[DARKER:])
+    if differing <= FEW_PIXELS:
+        return ""
+    return f"The picture differs from the stored one in {differing} pixels; its text does not."
+
+
+def _image(png: str) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
 
 
 def decided(fresh: str, stored: str, sanitize: Callable[[str], str] = str) -> tuple[str, list[str]]:

@@ -44,14 +44,14 @@ def stacked_bytes(
     largest = max(sum(parts.values()) for parts in cases.values())
     scale, unit = (MIB, "MiB") if largest < 2048 * MIB else (1024 * MIB, "GiB")
     figure, axes = style.one_panel(title, 1.6 + 0.5 * len(cases))
+    most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
+    used = [kind for kind in PARTS if most[kind] > 0.002 * largest]
     said = [" · ".join(filter(None, [told.origin(origin), f"x: {unit}"]))]
     for place, (name, parts) in enumerate(cases.items()):
         total = _bar(axes, place, parts, scale, unit, largest)
-        said.append(told.stack(name, {k: parts.get(k, 0) / scale for k in PARTS}, total))
+        said.append(told.stack(name, {k: parts.get(k, 0) / scale for k in used}, total))
     style.name_rows(axes, list(cases))
     axes.set(xlim=(0, 1.18 * largest / scale or 1), xlabel=unit)
-    most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
-    used = [kind for kind in PARTS if most[kind] > 0.002 * largest]
     patches = [Patch(color=PARTS[kind], label=kind) for kind in used]
     figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
     if origin:

@@ -1,7 +1,7 @@
 """Comparing evidence in a figure: live beside recorded beside published, each with its origin."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -72,23 +72,15 @@ def compare_lines(
     A prediction beside live lines is taken for one that was made from them. `guess` and `guess_at`
     are ids of questions whose answers are a height and a place on the x axis: what the reader
     guessed, if anything, is a dashed line. With `x_varies` the machine decides how far the live
-    lines reach, so that the figure's text leaves them out.
+    lines reach.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
-    said = [told.axes(x_label, y_label, log)]
     shown = [(label, Series.of(values)) for label, values in lines if values]
     some_live = any(one.kind == "live" for _, one in shown)
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
         ends.append(_line(axes, label, one, place, len(like), steps))
-        live = one.kind == "live" or (some_live and one.kind == "predicted")
-        if live and x_varies:
-            said.append(f"  {label}: differs from machine to machine")
-        else:
-            said.append(
-                told.curve(label or one.kind, one.values, live, "in steps" if steps else "")
-            )
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -100,10 +92,13 @@ def compare_lines(
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
+    seconds = "".join(n for n, of in (("x", x_label), ("y", y_label)) if of.startswith("seconds"))
+    said = [told.axes(x_label, y_label, log), *_told(shown, some_live, x_varies, steps, seconds)]
     for x, words in (marks or {}).items():
         _mark(axes, x, words)
-        if not some_live:
-            said.append(f"  {words} at {told.number(x)}")
+    if marks:
+        places = "; ".join(f"{words} at {told.number(x)}" for x, words in marks.items())
+        said.append(f"  marks: {told.local(places) if some_live else places}")
     said += [draw_guess(axes, guess, y_label, along="y"), draw_guess(axes, guess_at, x_label)]
     said.append(style.say_origins(figure, sorted(one.provenance for _, one in shown)))
     return style.render(figure, title, said, 48)
@@ -157,6 +152,18 @@ def number_lines(
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
         said.append(f"{note} {told.digest(shown)}")
     return style.render(figure, title, said, 48)
+
+
+def _told(
+    shown: Sequence[tuple[str, Series]], some_live: bool, x_varies: bool, steps: bool, seconds: str
+) -> Iterator[str]:
+    """A line of text for each line drawn; one without a label is named after the one before."""
+    named = ""
+    for label, one in shown:
+        live = one.kind == "live" or (some_live and one.kind == "predicted")
+        named, name = label or named, label or f"{named}, {one.kind}"
+        line = told.curve(name, one.values, live, steps, seconds)
+        yield f"  {name}: {told.local(line.partition(': ')[2])}" if live and x_varies else line
 
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:

@@ -36,7 +36,8 @@ class Controls(widgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle = super()._repr_mimebundle_(**kwargs)
-        return bundle | self._shown.bundle(f"[widget] {self._alt}")
+        title = f"\n{self._shown.alt}" if self._shown.alt != self._alt else ""
+        return bundle | self._shown.bundle(f"[widget] {self._alt}{title}")
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:

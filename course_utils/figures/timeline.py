@@ -90,7 +90,7 @@ def draw(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,
     )  # fmt: skip
-    said = [f"x: {unit if exact else 'time'}"]
+    said = [f"x: {unit if exact else 'time'}"]  # a live unit varies, and stands by its numbers
     for name in names:
         mine = [s for s in spans if s.row == name]
         bars = [(s.label, (s.start - start) / scale, (s.end - start) / scale, s.note) for s in mine]

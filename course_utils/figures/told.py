@@ -1,22 +1,30 @@
 """What a figure shows, in lines of text that its drawing function writes.
 
 They stand under the picture's title, for readers without pictures, and so that comparing a page's
-outputs compares what its figures show. What varies from run to run has its ≈ and no unit, stands in
-an order that doesn't depend on it, and leaves its machine and its date out.
+outputs compares what its figures show. What varies from run to run has its ≈, in lines and an
+order that don't, and leaves its machine and its date out. Where not all is told there is a digest
+of it; a notebook keeps digests beside the text, since they tell a reader nothing.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-# What a comparison of outputs takes for the same whatever its number: tests/sanitise.cfg has it.
-MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")
+from course_utils.core.measurement import format_seconds
+
+# What a comparison of outputs takes for the same whatever it says: tests/sanitise.cfg has it.
+MEASURED = re.compile(r"≈ ?(\[[^\]]*\]|[-+]?[\d.,]+(e[-+]?\d+)?( ?([nµm]?s|[kMGT]?(B|FLOP/s))\b)?)")
+DIGEST = re.compile(r" ?#[0-9a-f]{6}\b")
 DIGITS = 3
-MOST_POINTS, MOST_BARS = 8, 6  # of a curve, and of a row, that are told one by one
-LONGEST = 1400  # characters of a figure's text
+MOST_POINTS, SOME_POINTS = 8, 7  # of a curve: all are told up to so many, else so many of them
+MOST_BARS, MOST_RUNS = 6, 12  # of a row: each is told, or which come one after the other
+LONGEST = 2000  # characters of a figure's text
+SECONDS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
+SHORT = dict(zip(SECONDS, ("s", "ms", "µs", "ns"), strict=True))
 Bar = tuple[str, float, float, str]  # label, start, end, what is written in it
 
 
@@ -38,7 +46,7 @@ def digest(*values: Any) -> str:
     found = hashlib.sha256()
     for value in values:
         array = np.asarray(value)
-        if array.dtype.kind in "biuf":
+        if array.dtype.kind == "f":
             sizes = np.abs(array.astype(float))
             noise = 1e-13 * sizes[np.isfinite(sizes)].max(initial=0)  # of adding, where 0 is meant
             told = [f"{x:.{DIGITS - 1}e}" for x in np.where(sizes > noise, array, 0.0).ravel()]
@@ -46,6 +54,11 @@ def digest(*values: Any) -> str:
             told = list(map(str, array.ravel()))
         found.update("\0".join([str(array.shape), *told]).encode())
     return f"#{found.hexdigest()[:6]}"
+
+
+def local(text: str) -> str:
+    """What another machine may have more or less of: a reader's page has it, no comparison does."""
+    return f"≈ [{text.replace('≈ ', '').replace('[', '(').replace(']', ')')}]"
 
 
 def axes(x: str = "", y: str = "", log: str = "") -> str:
@@ -59,49 +72,89 @@ def origin(text: str) -> str:
     return "live" if text.partition(":")[0] == "live" else " ".join(text.split())
 
 
-def curve(name: str, points: Mapping[float, float], live: bool = False, note: str = "") -> str:
-    """A line of a curve, by x: its points, or where there are many its ends, reach and digest."""
+def curve(
+    name: str,
+    points: Mapping[float, float],
+    live: bool = False,
+    steps: bool = False,
+    seconds: str = "",
+) -> str:
+    """A line of a curve: its points by x, or where there are many some of them, and its reach.
+
+    With `steps` a value holds until the next: then they are where it changes. `seconds` names the
+    axes, "x", "y" or "xy", that are of seconds.
+    """
+    where = {x: _said(x, False, "x" in seconds) for x in points}
+    told = {x: f"{where[x]} → {_said(y, live, 'y' in seconds)}" for x, y in points.items()}
+    some = _changes(points) if steps else list(points)
+    more = ""
+    if len(some) > (2 * MOST_POINTS if steps else MOST_POINTS):
+        ends = [pick(points, key=points.__getitem__) for pick in (min, max)]
+        least, most = (
+            f"{_said(points[x], live, 'y' in seconds)} at {_said(x, live, 'x' in seconds)}"
+            for x in ends
+        )
+        count, last = len(some), len(some) - 1
+        some = [some[round(k * last / (SOME_POINTS - 1))] for k in range(SOME_POINTS)]
+        more = f"; least {least}, most {most}, of {count} {'steps' if steps else 'points'}"
+    mark = "" if len(points) <= MOST_POINTS else digest(list(points)) if live else _digest(points)
+    return f"  {name or 'line'}: {'; '.join(told[x] for x in some)}{more} {mark}"
+
+
+def _digest(points: Mapping[float, float]) -> str:
+    return digest(list(points), list(points.values()))
+
+
+def _said(value: float, live: bool, is_seconds: bool) -> str:
+    if not is_seconds:
+        return amount(value, live)
+    text = format_seconds(value)
+    return text if live else text.removeprefix("≈ ")
+
+
+def _changes(points: Mapping[float, float]) -> list[float]:
+    """The first x of each stretch of equal values, and the last."""
     xs, ys = list(points), list(points.values())
-    if len(xs) <= MOST_POINTS:
-        said = "; ".join(_point(x, y, live) for x, y in points.items())
-    else:
-        ends = (f"({_point(xs[k], ys[k], live)})" for k in (0, -1))
-        mark = digest(xs) if live else digest(xs, ys)
-        reach = f"{amount(min(ys), live)} to {amount(max(ys), live)}"
-        said = f"{len(xs)} points from {' to '.join(ends)}, y {reach} {mark}"
-    return f"  {name or 'line'}: {said}{f' ({note})' if note else ''}"
-
-
-def _point(x: float, y: float, live: bool) -> str:
-    return f"{number(x)} → {amount(y, live)}"
+    return [x for k, x in enumerate(xs) if k in (0, len(xs) - 1) or ys[k] != ys[k - 1]]
 
 
 def stack(name: str, parts: Mapping[str, float], total: str = "", live: bool = False) -> str:
-    """A line of a bar's parts side by side, and `total` at its end; exact ones that can be seen."""
-    least = 0 if live else 0.003 * sum(map(abs, parts.values()))
-    shown = {part: size for part, size in parts.items() if live or abs(size) > least}
+    """A line of a bar's parts side by side, those of 0 left out, and `total` at its end."""
+    shown = {part: size for part, size in parts.items() if live or size}
     said = " + ".join(f"{part} {amount(size, live)}" for part, size in shown.items()) or "nothing"
     return f"  {name}: {said}{f' = {total}' if total else ''}"
 
 
-def spans(name: str, bars: Sequence[Bar], unit: str, live: bool = False) -> str:
-    """A line of a row's bars: each; of many, or live ones, how many and how long, by label."""
+def spans(name: str, bars: Sequence[Bar], unit: str = "", live: bool = False) -> str:
+    """A line of a row's bars in the order in which they begin: when each begins and ends.
+
+    Of many the labels that follow each other, `F × 4, B, F`, or where these are many, too, or
+    live, how many each label has and how long they take together; and when the row ends.
+    """
     if not bars:
         return f"  {name}: nothing"
-    if not live and len(bars) <= MOST_BARS:
-        few = (f"{label} {number(a)} to {number(b)} {note}".rstrip() for label, a, b, note in bars)
-        return f"  {name}: {'; '.join(few)}"
-    lengths: dict[str, list[float]] = {}
-    for label, start, end, _ in bars:
-        lengths.setdefault(label, []).append(end - start)
-    each = [
-        f"{label} × {len(found)}, {amount(sum(found), live)} {unit}".rstrip()
-        for label, found in sorted(lengths.items())
-    ]
-    if not live:
-        mark = digest(*zip(*bars, strict=True))
-        each.append(f"to {number(max(end for _, _, end, _ in bars))} {mark}")
-    return f"  {name}: {'; '.join(each)}"
+    bars = sorted(bars, key=lambda bar: bar[1:3])
+    of = f" {SHORT.get(unit, unit)}" if live and unit else ""
+    end = f"to {amount(max(end for _, _, end, _ in bars), live)}{of}"
+    mark = "" if live else digest(*zip(*bars, strict=True))
+    runs = [(label, len(list(group))) for label, group in groupby(label for label, *_ in bars)]
+    if len(bars) <= MOST_BARS:
+        said = "; ".join(
+            f"{f'{label} {note}'.rstrip()}: {amount(a, live)} to {amount(b, live)}{of}"
+            for label, a, b, note in bars
+        )
+    elif len(runs) <= MOST_RUNS and not live:
+        said = ", ".join(label + (f" × {n}" if n > 1 else "") for label, n in runs) + f"; {end}"
+    else:
+        lengths: dict[str, list[float]] = {}
+        for label, start, stop, _ in bars:
+            lengths.setdefault(label, []).append(stop - start)
+        each = (
+            f"{label} × {len(found)}, together {amount(sum(found), live)}{of}"
+            for label, found in lengths.items()
+        )
+        said = "; ".join([*each, end])
+    return f"  {name}: {said} {mark}"
 
 
 def settled(text: str) -> str:
@@ -116,4 +169,11 @@ def text(lines: Iterable[str]) -> str:
     while kept < len(whole) and (room := room - len(settled(whole[kept])) - 1) > 0:
         kept += 1
     rest = [settled(line) for line in whole[kept:]]
-    return "\n".join(whole[:kept] + ([f"… {len(rest)} lines more {digest(rest)}"] if rest else []))
+    lines = "1 line more" if len(rest) == 1 else f"{len(rest)} lines more"
+    return "\n".join(whole[:kept] + ([f"… {lines} {digest(rest)}"] if rest else []))
+
+
+def parted(text: str) -> tuple[str, str]:
+    """The text for readers, and the digests in it, which only a comparison wants."""
+    lines = DIGEST.sub("", text).splitlines()
+    return "\n".join(map(str.rstrip, lines)), " ".join(map(str.strip, DIGEST.findall(text)))

@@ -26,7 +26,7 @@ def course_map() -> Picture:
     """
     title = "Take the chapters in any order that follows the arrows"
     figure, axes = one_panel(title, 5.8)
-    said = [title]
+    said = [title, " · ".join(dict.fromkeys(chapter.part for chapter in catalog.chapters()))]
     axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
     axes.axis("off")
     places = _places()

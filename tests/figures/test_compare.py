@@ -47,7 +47,7 @@ def test_lines_are_drawn_on_log_axes_with_a_prediction_and_a_missing_recording()
     lines = [("live", {1: 1e-6, 1000: 1e-3}), ("model", model), ("none", None), ("empty", {})]
     picture = compare_lines("$5_{ and $6", lines, x_label="n", y_label="seconds", log="xy")
     assert shows(picture, COLOURS["live"])
-    assert "live: 1 → ≈ 1e-06; 1000 → ≈ 0.001" in picture.drawn and "none" not in picture.drawn
+    assert "live: 1 → ≈ 1 µs; 1000 → ≈ 1 ms" in picture.drawn and "none" not in picture.drawn
 
 
 def test_a_table_shows_live_with_a_mark_recorded_without_and_where_it_is_from():

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.without_torch
 
 def said(size, name):
     words = f"{name} of {size}"
-    return Picture(png(words), "", f"  {words}"), words
+    return Picture(png(words), f"all of it: {size}", f"  {words}"), words
 
 
 def png(words):
@@ -34,5 +34,5 @@ def test_picture_and_words_follow_the_controls_and_are_stored_for_a_page_without
     size.value, name.value = 99, "cube"  # a slider ends where its range does
     assert (picture.value, reading.value) == (png("cube of 5"), "cube of 5")
     bundle = controls._repr_mimebundle_()
-    assert bundle["text/plain"] == "[widget] A thing\n  cube of 5"
+    assert bundle["text/plain"] == "[widget] A thing\nall of it: 5\n  cube of 5"
     assert is_of(base64.b64decode(bundle["image/png"]), bundle["text/plain"])

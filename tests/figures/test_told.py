@@ -33,6 +33,8 @@ def test_a_number_has_three_digits_or_is_whole_and_a_live_one_is_settled_whateve
     ]  # fmt: skip
     for value in (0.0, 1.5, -2e-9, 12_345.678, 3e11):
         assert told.settled(f"a: {told.amount(value, live=True)} ms; b") == "a: ≈; b"
+        assert told.settled(f"{told.amount(value, live=True)}\nlive as s/B") == "≈\nlive as s/B"
+    assert told.settled(f"a: {told.local('L1 at 3 [KiB]')}; b") == "a: ≈; b"
 
 
 def test_a_digest_changes_with_one_value_of_many_and_not_with_noise_in_the_last_bits():
@@ -42,6 +44,7 @@ def test_a_digest_changes_with_one_value_of_many_and_not_with_noise_in_the_last_
         other = values.copy()
         other[500] *= factor
         found.append(told.digest(other))
+    found += [told.digest([1000, 1001]), told.digest([1000, 1002])]
     found += [told.digest(list("ab")), told.digest(["a", "c"]), told.digest([]), told.digest([0])]
     assert len(set(found)) == len(found)
     rounded = np.array([0.1, 1 / 3, 1e5, 0.0, math.inf])
@@ -78,23 +81,34 @@ def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
 def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
     def text(values):
         lines = [("a", kind(values)), ("live", {1: 1.0})]
-        return told.settled(repr(compare_lines("Lines", lines, x_label="x", y_label="y")))
+        return told.settled(compare_lines("Lines", lines, x_label="x", y_label="y").drawn)
 
     before, small = text(SMALL), list(SMALL)[1]
     assert all(text({**SMALL, key: 0.8 * SMALL[key]}) != before for key in (small, 2.0**19))
+
+
+def test_a_curve_is_told_by_some_of_its_points_its_ends_and_where_it_turns():
+    many = {float(x): 40.0 - abs(x - 20) for x in range(100)}
+    text, digests = told.parted(told.curve("hill", many))
+    assert text.startswith("  hill: 0 → 20; 16 → 36; ") and len(digests) == 7
+    assert text.endswith("; 99 → -39; least -39 at 99, most 40 at 20, of 100 points")
+    assert told.curve("live", many, live=True).count("≈") == 7 + 4
+    stairs = {float(x): 2.0 ** (x // 30) for x in range(100)}
+    text = told.curve("stairs", stairs, steps=True)
+    assert text.startswith("  stairs: 0 → 1; 30 → 2; 60 → 4; 90 → 8; 99 → 8 #")
 
 
 def test_what_is_too_much_for_a_text_is_counted_and_digested():
     spans = [Span("a", "run", k, k + 0.5) for k in range(9)]
     text = draw(spans, "Spans", exact=True).drawn
     later = draw([*spans[:-1], Span("a", "run", 8, 8.6)], "Spans", exact=True).drawn
-    assert "a: run × 9, 4.5 seconds; to 8.5 #" in text and text != later
+    assert "a: run × 9; to 8.5 #" in text and text != later
 
     def many(last):
         values = {f"a case with a name of some {k} and more words": k + 1.0 for k in range(39)}
         return compare_bars("Many", Series({**values, "last": last}, "exact", "exact: x")).drawn
 
-    assert len(many(60.0)) < 1500 and many(60.0) != many(59.0)
+    assert len(many(60.0)) < 2100 and many(60.0) != many(59.0)
     assert "lines more #" in many(60.0)
 
 

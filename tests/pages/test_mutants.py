@@ -18,6 +18,8 @@ from tests.support.patches import solution_of
 pytestmark = [
     pytest.mark.thorough(),
     pytest.mark.thorough("tests/pages/surviving_mutants.toml", "course_utils/lesson/answers.py"),
+    pytest.mark.thorough("tests/support/mutants.py", "tests/support/grader.py"),
+    pytest.mark.thorough("tests/support/patches.py", "course_utils/lesson/exercises.py"),
 ]
 EXERCISES = [exercise.name for exercise in all_exercises()]
 LISTED = tomllib.loads((Path(__file__).parent / "surviving_mutants.toml").read_text("utf-8"))

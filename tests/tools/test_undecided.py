@@ -10,9 +10,12 @@ import pytest
 from nbval.plugin import get_sanitize_patterns
 
 from course_utils.core.claims import claim
+from course_utils.core.evidence import Series
 from course_utils.core.files import ROOT
 from course_utils.core.measurement import Measurement
-from tools.undecided import decided
+from course_utils.figures.compare import compare_bars, compare_lines
+from tests.support.evidence import PUBLISHED
+from tools.undecided import decided, picture_problem
 
 SENTENCE = "a costs at least 3 times b"
 BUSY = Measurement((1.0,), 9, 1.24, "host")
@@ -110,3 +113,18 @@ def test_nbval_passes_an_undecided_claim_and_the_summary_names_it(tmp_path):
     assert passed == {n for n, name in enumerate(CELLS) if not name.endswith("fails")}, done.stdout
     _, _, summary = done.stdout.partition("claims that were not decided")
     assert f"– page.ipynb::Cell 1: {SENTENCE} (not decided, other programs took ≈ 1" in summary
+
+
+def test_the_picture_of_an_exact_figure_is_compared_and_that_of_a_live_one_is_not(fake_machine):
+    fake_machine()
+
+    def lines(factor):
+        squares = Series.exact({x: float(factor * x * x) for x in range(1, 5)})
+        return compare_lines("Lines", [("x²", squares)], x_label="x", y_label="y").bundle("Lines")
+
+    assert picture_problem(lines(1), lines(1)) == ""
+    assert "differs from the stored one in" in picture_problem(lines(1), lines(2))
+    live = [compare_bars("Bars", {"a": 1.0, "b": b}).bundle("Bars") for b in (1.0, 2.0)]
+    assert picture_problem(*live) == ""
+    other = compare_bars("Bars", PUBLISHED).bundle("Bars")
+    assert "pixels, the stored one" in picture_problem(lines(1), other)

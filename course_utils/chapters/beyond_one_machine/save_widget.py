@@ -71,13 +71,13 @@ def _stops(between: float) -> list[float]:
 def _draw_rows(run: list[Piece], title: str) -> style.Picture:
     """The pieces on rows of three hours, their whole time by kind in the legend."""
     figure, axes = style.one_panel(title, 4.4)
-    said = [title]
+    said = []
     for kind, colour in COLOURS.items():
         found = [piece for piece in run if piece.kind == kind]
         label = f"{WORDS.get(kind, kind)} {seconds_of(kind, run) / (8 * ROW):.0%}"
         _bars(axes, found, colour, label)
         edges = told.digest([(piece.start, piece.end) for piece in found])
-        said.append(f"  {label}: {len(found)} times {edges}")
+        said.append(f"  {label}: in {len(found)} stretches {edges}")
     style.name_rows(axes, [f"{3 * row}:00" for row in range(8)])
     axes.set(xlim=(0, 180), xlabel="minutes")
     axes.legend(

@@ -34,7 +34,8 @@ def draw_holdings(
         _move(axes, name, before, after)
         said.append(f"{name}, before → after")
         for rank, (had, has) in enumerate(zip(before, after, strict=True)):
-            said.append(f"  rank {rank}: {' '.join(had)} → {' '.join(has)}")
+            both = (" ".join(one).strip() or "nothing" for one in (had, has))
+            said.append(f"  rank {rank}: {' → '.join(both)}")
     return render(figure, title, said)
 
 

@@ -68,7 +68,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
     title = f"Step {step} of {last} · {phase}"
     figure, axes = one_panel(title, 0.9 + 0.62 * n)
-    said = [title]
+    said = []
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
         axes.text(-0.1, -rank - 0.5, f"rank {rank}", ha="right", va="center")
@@ -87,7 +87,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
     axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.05, 0.45))
-    return render(figure, f"The ring after {step} steps", said)
+    return render(figure, title, said)
 
 
 def _sent(n: int, rank: int, step: int) -> int:

@@ -27,6 +27,7 @@ COLOURS = {
     "step": style.KINDS["compute"],
     WAITS: "#CC3311",
 }
+ALT = "An epoch by the model: workers load, batches wait, the device works or waits"
 NOTE_POINTS, EDGE_POINTS = 8, 3  # of a batch's number; of a bar with a white edge, at least
 LANE_POINTS = 480  # the length of a lane, about
 Bars = list[tuple[float, float, float, str]]  # lane, begin and seconds, and what stands in it
@@ -51,7 +52,7 @@ def pipeline_explorer(
     own = _milliseconds(load), _milliseconds(step)
     return Controls(
         partial(_draw, own=own, start=start, measured=measured or {}, batches=batches),
-        "An epoch by the model: workers load, batches wait, the device works or waits",
+        ALT,
         load=slider("load (ms a batch)", _along(own[0]), own[0]),
         step=slider("step (ms)", _along(own[1]), own[1]),
         workers=slider("workers", WORKERS, 2),
@@ -141,7 +142,11 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
                 bbox_to_anchor=(1, 0.99), frameon=False, handlelength=1, fontsize=10,
                 borderaxespad=0)  # fmt: skip
     lanes: dict[float, str] = {**dict(enumerate(names)), device: "device"}
-    return style.render(figure, title, [*_told(lanes, bars_of, unit), *measured_said])
+    said = [f"{len(run.batches)} batches: {told.local(title)}", *_told(lanes, bars_of, unit)]
+    waits = sum(seconds for _, _, seconds, _ in bars_of[WAITS])
+    said.append(f"  device waits: {told.amount(waits, live=True)} {told.SHORT[unit]}")
+    said.append(f"  ready: {told.local(f'up to {most}')}")
+    return style.render(figure, ALT, said + measured_said)
 
 
 def _told(lanes: Mapping[float, str], bars_of: Mapping[str, Bars], unit: str) -> Iterator[str]:

@@ -168,7 +168,7 @@ def _draw(
         [["ranks", "held"], ["ranks", "sent"]], width_ratios=[1.15, 1], height_ratios=[1, 1.5]
     )
     _draw_ranks(panels["ranks"], gpus, rank, others)
-    said = [title, f"  rank {rank}'s group among {gpus}: {' '.join(map(str, others)) or 'none'}"]
+    said = [f"  rank {rank}'s group among {gpus}: {' '.join(map(str, others)) or 'none'}"]
     if held:
         _draw_held(panels["held"], held)
         in_gb = {part: held.get(part, 0.0) / GB for part in PARTS}
@@ -219,6 +219,8 @@ def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
             axes.barh(0, n_bytes, left=left, color=COLOURS[part], height=0.5, label=part)
         left += n_bytes
     axes.axvline(room, ymax=0.5, color=style.INK, linewidth=1.2, linestyle="--")
+    axes.annotate(f"a GPU: {room:.0f}", (room, -0.3), (-3, 2), textcoords="offset points",
+                  ha="right", fontsize=8.5)  # fmt: skip
     axes.set(yticks=[], xlim=(0, 1.1 * max(left, room)), ylim=(-0.3, 0.8))
     axes.set_xlabel("GB held", fontsize=10.5)
     axes.legend(ncols=2, fontsize=8.5, frameon=False, loc="lower left",

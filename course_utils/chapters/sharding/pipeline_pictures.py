@@ -47,14 +47,17 @@ def draw_pipelines(
     said = [f"x: {unit}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
-        said += [name, *_told(spans, live)]
+        said += [name, *_told(spans, unit, live)]
     panels[-1].set(xlim=(0, longest), xlabel=unit)
     used = [
         kind for kind in KINDS if any(s.label[0] == kind for p in pipelines.values() for s in p)
     ]
+    handles = [Patch(color=KINDS[kind][0], label=KINDS[kind][1]) for kind in used]
+    if any(len(s.label) > 1 for p in pipelines.values() for s in p):
+        handles.append(Patch(color="none", label="paler: a later stage"))
     panels[0].legend(
-        handles=[Patch(color=KINDS[kind][0], label=KINDS[kind][1]) for kind in used],
-        loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(used), frameon=False,
+        handles=handles,
+        loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(handles), frameon=False,
         handlelength=1, fontsize=10, borderpad=0.1,
     )  # fmt: skip
     return style.render(figure, title, said)
@@ -64,14 +67,14 @@ def _end(spans: list[Span]) -> float:
     return max(s.end for s in spans) - min(s.start for s in spans)
 
 
-def _told(spans: list[Span], live: bool) -> Iterator[str]:
+def _told(spans: list[Span], unit: str, live: bool) -> Iterator[str]:
     """A line for each rank."""
     first = min(s.start for s in spans)
     for rank in sorted({s.row for s in spans}):
         bars = [
             (_kind(s.label), s.start - first, s.end - first, s.note) for s in spans if s.row == rank
         ]
-        yield told.spans(rank, bars, "", live)
+        yield told.spans(rank, bars, unit, live)
 
 
 def _kind(label: str) -> str:

@@ -142,9 +142,10 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
     sizes = cards().values()
     end = 1.16 * max(most, min((size for size in sizes if size > most), default=most)) / GB
     figure, axes = style.one_panel(title, 3.5)
+    used = [part for part in (*PARTS, CONTEXT) if _share(part, shown, most) > 0.004]
     said = ["x: GB"]
     for place, moment in enumerate(shown):
-        said.append(_bar(axes, place, moment, most))
+        said.append(_bar(axes, place, moment, most, used))
     style.name_rows(axes, [_short(moment.name) for moment in shown], above=0.9)
     axes.set(xlim=(0, end), xlabel="GB")
     marks = [size / GB for size in sizes if 0.08 * end < size / GB < end]
@@ -157,7 +158,6 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
     said.append(
         f"  GPUs' sizes, GB: {', '.join(f'{size:.0f}' for size in marks) or 'none so small'}"
     )
-    used = [part for part in (*PARTS, CONTEXT) if _share(part, shown, most) > 0.004]
     patches = [Patch(color=COLOURS[part], label=part) for part in used]
     figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10)
     return style.render(figure, title, said)
@@ -175,7 +175,7 @@ def _short(name: str) -> str:
     return name.rpartition(" the ")[2]
 
 
-def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> str:
+def _bar(axes: "Axes", place: int, moment: Moment, most: float, used: list[str]) -> str:
     """Its parts side by side, and their sum, in bold where it is the most; and as a line."""
     parts, left = {**moment.parts, CONTEXT: round(context_bytes())}, 0.0
     for part, colour in COLOURS.items():
@@ -184,5 +184,5 @@ def _bar(axes: "Axes", place: int, moment: Moment, most: float) -> str:
     weight = "bold" if left > 0.999 * most / GB else "normal"
     white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     style.write_beside(axes, f"{left:.1f}", left, place, fontweight=weight, bbox=white)
-    in_gb = {part: parts[part] / GB for part in COLOURS}
+    in_gb = {part: parts[part] / GB for part in used}
     return told.stack(_short(moment.name), in_gb, f"{left:.1f}")

@@ -53,9 +53,10 @@ def draw_trade(
     said = [told.axes(x_label, y_label)]
     for label, chosen in ({"each choice": points, "the front": front} | dict(others)).items():
         xs, ys = shown(chosen)
-        few = [f"{n} {x:.3g} → {y:.3g}" for n, x, y in zip(chosen, xs, ys, strict=True)]
-        each = "; ".join(few) if len(few) <= told.MOST_POINTS else f"{len(few)} points"
-        said.append(f"  {label}: {each} {told.digest(xs, ys)}")
+        each = [f"{n}: {x:.2g} → {y:.0f}%" for n, x, y in zip(chosen, xs, ys, strict=True)]
+        if chosen is points:
+            each = [f"{len(xs)} points"]
+        said.append(f"  {label}: {'; '.join(each)} {told.digest(xs, ys)}")
     axes.set_xlim(0, 1.25 * max(shown(points)[0]))
     axes.set_ylim(bottom=-3)
     axes.grid(True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from course_utils.chapters.your_machine.inventory import Box
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
-from course_utils.figures import style
+from course_utils.figures import style, told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,14 +156,15 @@ def draw_box(title: str, *sketches: Sketch) -> style.Picture:
 
 
 def _told(one: Sketch) -> Iterator[str]:
-    """A machine in lines; a live one differs from reader to reader."""
-    if one.kind == "live":
-        yield f"{one.title}: differs from machine to machine"
-        return
-    yield f"{one.title}: {one.processor}"
+    """A machine in lines; a live one in one line, which differs from reader to reader."""
+    lines = [f"{one.title}: {' '.join(one.processor.split())}", *(text for text, _ in one.caches)]
     for branch in one.branches:
         way = "; ".join(filter(None, (" ".join(branch.way.split()), branch.between)))
-        yield f"  {branch.part} ({way or 'way not told'})"
+        lines.append(f"  {branch.part} ({way or 'way not told'})")
+    if one.kind == "live":
+        yield f"{one.title}: {told.local('; '.join(lines).partition(': ')[2])}"
+    else:
+        yield from lines
 
 
 def _panel(axes: "Axes", one: Sketch) -> float:

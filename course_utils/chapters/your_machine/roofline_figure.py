@@ -174,7 +174,7 @@ def draw_parts(
     live = Series.of(times)
     names = list(live.values)
     figure, axes = style.one_panel(title, 1.6 + 0.42 * len(names))
-    said = ["x: predicted / measured time"]
+    said = ["x: predicted / measured time; a line at 1"]
     for place, name in enumerate(names):
         said.append(_stack(axes, place, name, roof, works[name], live.values[name]))
     axes.axvline(1, color=style.INK, linewidth=1.5)
@@ -201,7 +201,7 @@ def _stack(axes: "Axes", place: int, name: str, roof: Roof, work: Work, measured
     ends = [roof.max_seconds(work) / measured] * 2
     axes.plot(ends, [place - 0.33, place + 0.33], color=style.INK, linewidth=1.5)
     named = {LABELS[part]: share for part, share in shares.items()}
-    total = f"{told.amount(left, True)}, as a maximum {told.amount(ends[0], True)}"
+    total = f"{told.amount(left, True)} as a sum, {told.amount(ends[0], True)} as a maximum"
     return told.stack(name, named, total, live=True)
 
 

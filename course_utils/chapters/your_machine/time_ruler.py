@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from course_utils.core import guesses as made
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.figures import style
+from course_utils.figures import style, told
 from course_utils.figures.guess_line import COLOUR as GUESSED
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def draw_ruler(
 
     What couldn't be measured (None) takes no place. `guesses` has the ids of questions by the live
     times that they ask for: a dotted line leads from each time to what the reader predicted.
-    `not_everywhere` names live times that another machine may lack: the figure's text does too.
+    `not_everywhere` names live times that another machine may lack.
     """
     measured = {name: value for name, value in live.items() if value is not None}
     groups = [Series.of(values) for values in (measured, *elsewhere) if values]
@@ -40,8 +40,12 @@ def draw_ruler(
     figure, axes = style.one_panel(title, 1.5 + 0.27 * len(marks))
     axes.set(xscale="log", xlim=(LOW, HIGH), ylim=(-len(down) - 0.6, len(up) + 0.6))
     _scale(axes)
-    said = ["x: seconds, logarithmic"]
-    said += sorted(line for line, name in _marks(axes, up, 1) if name not in not_everywhere)
+    said, here = ["x: seconds, logarithmic", "live, above the line"], _marks(axes, up, 1)
+    said += sorted(line for line, name in here if name not in not_everywhere)
+    if not_everywhere:
+        some = [line.strip() for line, name in here if name in not_everywhere]
+        said.append(f"  where it can be measured: {told.local('; '.join(some))}")
+    said += ["others', below it"] if down else []
     said += [line for line, _ in _marks(axes, down, -1)]
     asked = guesses or {}
     for place, (value, name, _) in enumerate(up, 1):

@@ -58,7 +58,7 @@ def _reserved(
     if ran_out:
         axes.plot(steps[-1:], reserved[-1:], "x", color=colour, markersize=11, markeredgewidth=3)
     points = dict(zip(steps, reserved, strict=True))
-    return told.curve(text, points, note="ends where memory ran out" if ran_out else "")
+    return told.curve(f"{text}, until memory ran out" if ran_out else text, points)
 
 
 def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

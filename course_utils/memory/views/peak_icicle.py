@@ -104,7 +104,7 @@ def draw_peak(history: History) -> Picture:
     figure, axes = one_panel(title, 1.2 + 0.36 * depth)
     total = max(root.size, 1)
     places = [(level, node.size, left) for node, level, left in nodes]
-    said = [f"{len(nodes)} functions, the outermost on top {told.digest(places)}"]
+    said = [f"the outermost on top {told.digest(places)}"]
     for node, level, left in nodes:
         colour = BEFORE_COLOUR if level == 0 else colour_of(node.name)
         axes.barh(
@@ -118,6 +118,8 @@ def draw_peak(history: History) -> Picture:
             said.append(f"{'  ' * (level + 1)}{node.name} · {size_text(node.size)}")
     axes.set(ylim=(depth - 0.4, -0.6), xlim=(0, 1))
     axes.set_axis_off()
+    if len(nodes) >= len(said):
+        said.append(f"and {len(nodes) - len(said) + 1} too small for their names")
     return render(figure, title, said)
 
 

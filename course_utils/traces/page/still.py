@@ -56,7 +56,8 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
     )  # fmt: skip
     if not exact:
         axes.set_title("threads and streams", loc="left", fontsize=10)
-        return style.render(figure, alt, ["threads and streams: differ from run to run"], 200)
+        lanes_here = told.local(", ".join(lane.name for lane in shown))
+        return style.render(figure, alt, [f"threads and streams: {lanes_here}"], 200)
     said = [title, *(f"  {lane.name}, {len(lane.rows)} deep" for lane in shown)]
     said += (f"  {word}: {len(boxes[word])} boxes {told.digest(boxes[word])}" for word in colours)
     return style.render(figure, alt, said, 200)

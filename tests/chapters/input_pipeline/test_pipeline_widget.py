@@ -22,7 +22,7 @@ def test_unmoved_it_shows_the_pages_own_times_and_picture_and_words_follow_every
     assert "measured: ≈ 420 ms" in widget._repr_mimebundle_()["text/plain"]
     workers.value = 0
     assert "≈ 900 ms" in reading.value
-    assert "take turns" in widget._shown.alt
+    assert "take turns" in widget._shown.drawn
     moves = ((load, 50.0), (step, 15.0), (workers, 4), (slow, 4), (depth, 1))
     for slider, value in moves:  # depth last: it changes nothing where all take as long
         before = bytes(picture.value), reading.value

@@ -9,9 +9,10 @@ def test_every_rank_and_kind_is_drawn_and_told_and_what_was_measured_not_to_the_
     runs = {"one": torch_schedule("GPipe", 4, 8), "two": torch_schedule("ZBVZeroBubble", 2, 8, 2)}
     spans = {name: simulate(run).spans() for name, run in runs.items()}
     picture = draw_pipelines("Two orders", spans)
-    assert "rank 3: backward × 8, 16; forward × 8, 8; to 27 #" in picture.drawn
+    assert "rank 3: forward × 8, backward × 8; to 27" in picture.drawn
     assert "later stage" in picture.drawn and picture.png.startswith(b"\x89PNG")
-    assert "backward × 8, ≈ 16" in draw_pipelines("Live", spans, unit="s", live=True).drawn
+    live = draw_pipelines("Live", spans, unit="seconds", live=True)
+    assert "backward × 8, together ≈ 16 s" in live.drawn
     for nothing in ({}, {"empty": []}):
         with pytest.raises(ValueError, match="no spans"):
             draw_pipelines("Nothing", nothing)

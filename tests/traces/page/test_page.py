@@ -53,7 +53,7 @@ def test_of_a_published_trace_it_keeps_every_word_in_a_picture_as_the_house_want
     stored = trace_page(write(tmp_path / "mine.json", training(2)), exact=True).stored()
     text = stored["text/plain"]
     assert "Look first at " in text and "≈" not in text
-    assert "kernel: 131 boxes #" in text and "message between GPUs: 4 boxes" in text
+    assert "kernel: 131 boxes\n" in text and "message between GPUs: 4 boxes" in text
     cell = {"source": ["trace_page('mine.json')"], "outputs": [{"data": stored}]}
     assert problems(cell) == []
 
