@@ -140,7 +140,7 @@ def spans(name: str, bars: Sequence[Bar], unit: str = "", live: bool = False) ->
     runs = [(label, len(list(group))) for label, group in groupby(label for label, *_ in bars)]
     if len(bars) <= MOST_BARS:
         said = "; ".join(
-            f"{f'{label} {note}'.rstrip()}: {amount(a, live)} to {amount(b, live)}{of}"
+            f"{label if note in ('', label) else f'{label} {note}'}: {amount(a, live)} to {amount(b, live)}{of}"
             for label, a, b, note in bars
         )
     elif len(runs) <= MOST_RUNS and not live:
