@@ -140,8 +140,9 @@ def spans(name: str, bars: Sequence[Bar], unit: str = "", live: bool = False) ->
     runs = [(label, len(list(group))) for label, group in groupby(label for label, *_ in bars)]
     if len(bars) <= MOST_BARS:
         said = "; ".join(
-            f"{label if note in ('', label) else f'{label} {note}'}: {amount(a, live)} to {amount(b, live)}{of}"
-            for label, a, b, note in bars
+            f"{label}{f' {note}' * (note != label)}".rstrip()
+            + f": {amount(start, live)} to {amount(stop, live)}{of}"
+            for label, start, stop, note in bars
         )
     elif len(runs) <= MOST_RUNS and not live:
         said = ", ".join(label + (f" × {n}" if n > 1 else "") for label, n in runs) + f"; {end}"
