@@ -26,6 +26,17 @@ def test_a_chapter_alone_is_its_page_its_exercises_and_its_own_rooms():
     assert not any("tests/ranks/" in path or "11_" in path for path in chosen.targets)
 
 
+def test_a_changed_test_runs_for_every_chapter_even_where_a_page_changed_too(monkeypatch, capfd):
+    page, test = f"notebooks/{FORMATS}.ipynb", "tests/pages/test_prose.py"
+    monkeypatch.setattr(tool.affected, "reached_by", lambda changed: list(changed))
+    for changed, stems in (([page], [FORMATS]), ([page, test], [])):
+        monkeypatch.setattr(tool.affected, "changed_files", lambda _since, of=changed: of)
+        assert tool.what_changed("1", quick=True).stems == stems
+    monkeypatch.setattr(tool, "step", lambda *_command: tool.NO_TESTS)
+    assert not tool.tested(tool.what_changed("1", quick=True), [])
+    assert "No test was run" in capfd.readouterr().out
+
+
 def test_of_tests_about_every_chapter_only_the_named_ones_are_collected():
     only = ["--only-chapters", FORMATS, "--collect-only", "-q"]
     tests = ["tests/pages/test_structure.py", "tests/pages/test_answers.py"]
