@@ -48,16 +48,15 @@ def draw_pipelines(
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
         said += [name, *_told(spans, unit, live)]
-    panels[-1].set(xlim=(0, longest), xlabel=unit)
+    later = any(len(s.label) > 1 for p in pipelines.values() for s in p)
+    panels[-1].set(xlim=(0, longest))
+    panels[-1].set_xlabel(f"{unit}{' (paler: a later stage)' if later else ''}", fontsize=11)
     used = [
         kind for kind in KINDS if any(s.label[0] == kind for p in pipelines.values() for s in p)
     ]
-    handles = [Patch(color=KINDS[kind][0], label=KINDS[kind][1]) for kind in used]
-    if any(len(s.label) > 1 for p in pipelines.values() for s in p):
-        handles.append(Patch(color="none", label="paler: a later stage"))
     panels[0].legend(
-        handles=handles,
-        loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(handles), frameon=False,
+        handles=[Patch(color=KINDS[kind][0], label=KINDS[kind][1]) for kind in used],
+        loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(used), frameon=False,
         handlelength=1, fontsize=10, borderpad=0.1,
     )  # fmt: skip
     return style.render(figure, title, said)
