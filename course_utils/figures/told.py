@@ -97,12 +97,9 @@ def curve(
         count, last = len(some), len(some) - 1
         some = [some[round(k * last / (SOME_POINTS - 1))] for k in range(SOME_POINTS)]
         more = f"; least {least}, most {most}, of {count} {'steps' if steps else 'points'}"
-    mark = "" if len(points) <= MOST_POINTS else digest(list(points)) if live else _digest(points)
+    exact = [list(points)] if live else [list(points), list(points.values())]
+    mark = digest(*exact) if len(points) > MOST_POINTS else ""
     return f"  {name or 'line'}: {'; '.join(told[x] for x in some)}{more} {mark}"
-
-
-def _digest(points: Mapping[float, float]) -> str:
-    return digest(list(points), list(points.values()))
 
 
 def _said(value: float, live: bool, is_seconds: bool) -> str:
@@ -170,8 +167,8 @@ def text(lines: Iterable[str]) -> str:
     while kept < len(whole) and (room := room - len(settled(whole[kept])) - 1) > 0:
         kept += 1
     rest = [settled(line) for line in whole[kept:]]
-    lines = "1 line more" if len(rest) == 1 else f"{len(rest)} lines more"
-    return "\n".join(whole[:kept] + ([f"… {lines} {digest(rest)}"] if rest else []))
+    many = "1 line more" if len(rest) == 1 else f"{len(rest)} lines more"
+    return "\n".join(whole[:kept] + ([f"… {many} {digest(rest)}"] if rest else []))
 
 
 def parted(text: str) -> tuple[str, str]:

@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
 from nbval.plugin import get_sanitize_patterns
 
 from course_utils.core.claims import claim
@@ -15,7 +17,7 @@ from course_utils.core.files import ROOT
 from course_utils.core.measurement import Measurement
 from course_utils.figures.compare import compare_bars, compare_lines
 from tests.support.evidence import PUBLISHED
-from tools.undecided import decided, picture_problem
+from tools.undecided import compare, decided, picture_problem
 
 SENTENCE = "a costs at least 3 times b"
 BUSY = Measurement((1.0,), 9, 1.24, "host")
@@ -124,6 +126,12 @@ def test_the_picture_of_an_exact_figure_is_compared_and_that_of_a_live_one_is_no
 
     assert picture_problem(lines(1), lines(1)) == ""
     assert "differs from the stored one in" in picture_problem(lines(1), lines(2))
+    cell, drawn = (
+        SimpleNamespace(),
+        [[NotebookNode(data=lines(k), output_type="x")] for k in (1, 2)],
+    )
+    assert compare(cell, lambda *_: True, drawn[0], drawn[0])
+    assert not compare(cell, lambda *_: True, *drawn) and "pixels" in cell.comparison_traceback[0]
     live = [compare_bars("Bars", {"a": 1.0, "b": b}).bundle("Bars") for b in (1.0, 2.0)]
     assert picture_problem(*live) == ""
     other = compare_bars("Bars", PUBLISHED).bundle("Bars")
