@@ -93,12 +93,10 @@ class Crew:
     def _welcome(self, n: int | None) -> None:
         end = time.monotonic() + CONNECT_SECONDS
         while n is None or len(self.lines) < n:
-            line = self.starter.listener.accept(0.2)
-            with suppress(EOFError, OSError):  # it died as it dialled
-                if line is not None:
-                    hello, _ = line.receive()
-                    n = hello["world_size"]
-                    self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
+            if found := self.starter.listener.accept(0.2):
+                line, hello = found
+                n = hello["world_size"]
+                self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
             self._miss(n, time.monotonic() > end)
         self._tell_where_others_are()
 

@@ -127,9 +127,9 @@ class Forked(Starter):
         while self._line is None:
             if not self.alive() or time.monotonic() > end:
                 raise RanksError(f"The ranks' helper didn't start. It said: {self.said()}")
-            self._line = self.listener.accept(0.1)
-        if self.folder is None:
-            self.folder = self._line.receive()[0]["folder"]
+            if found := self.listener.accept(0.1):
+                self._line, ready = found
+                self.folder = ready["folder"]
         return self._line
 
     def watched(self) -> list[wire.Line]:

@@ -81,8 +81,11 @@ class Listener:
         """What a rank needs to dial: host, port and key."""
         return f"{self._host}:{self._server.getsockname()[1]}:{self._key.hex()}"
 
-    def accept(self, seconds: float = 0) -> Line | None:
-        """A line to whoever calls in that time and knows the key; None for anyone else."""
+    def accept(self, seconds: float = 0) -> tuple[Line, Message] | None:
+        """A line to whoever calls in that time and knows the key, with its first message.
+
+        None for anyone else, and for who then says nothing for HANDSHAKE_SECONDS.
+        """
         if not wait([self._server], seconds):
             return None
         try:
@@ -91,14 +94,16 @@ class Listener:
             return None
         connection = _connection(caller)
         _limit(connection, receive=HANDSHAKE_SECONDS, send=HANDSHAKE_SECONDS)
+        line = Line(connection)
         try:
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)
+            hello, _ = line.receive()
         except Exception:
             connection.close()
             return None
         _limit(connection, receive=0, send=SEND_SECONDS)
-        return Line(connection)
+        return line, hello
 
     def close(self) -> None:
         self._server.close()

@@ -22,14 +22,15 @@ def calling(listener, address):
     def call():
         try:
             found.append(wire.dial(address))
+            found[0].send({"rank": 1})
         except Exception as error:
             found.append(error)
 
     caller = threading.Thread(target=call)
     caller.start()
-    mine = listener.accept(60)
+    accepted = listener.accept(60)
     caller.join()
-    return mine, found[0]
+    return accepted[0] if accepted else None, found[0]
 
 
 def test_messages_and_payloads_arrive_whole(listener):
@@ -52,6 +53,10 @@ def test_who_hasnt_the_key_or_says_nothing_gets_no_line(listener, monkeypatch):
     monkeypatch.setattr(wire, "HANDSHAKE_SECONDS", 1)
     with socket.create_connection((host, int(port))):
         assert listener.accept(60) is None
+    silent = threading.Thread(target=lambda: wire.dial(listener.address).waiting(60))
+    silent.start()  # it knows the key, and hangs before it says which rank it is
+    assert listener.accept(60) is None
+    silent.join()
     monkeypatch.undo()
     mine, theirs = calling(listener, listener.address)
     mine.close()
