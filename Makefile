@@ -58,4 +58,4 @@ lock: setup  ## resolve the versions anew (ARGS="--upgrade")
 	@$(PYTHON_HERE) tools/lock.py $(ARGS)
 
 clean:  ## remove .venv and build products
-	rm -rf .venv .venv-oldest build course_utils.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest build *.egg-info packages/*/*.egg-info packages/*/build .pytest_cache .mypy_cache .ruff_cache

@@ -27,7 +27,7 @@ FIRST = (
     "tests/pages/conditions",
     "tests/install",
     "tests/tools",
-    "tests/ranks",
+    "packages/notebook_ranks",
 )
 DIVIDED = ("tests/pages/", "tests/chapters/")  # each test function may go to another worker
 PAGE_ONLY = "COURSE_PAGES_"  # COURSE_PAGES_X is X, but for pages alone

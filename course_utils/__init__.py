@@ -9,7 +9,7 @@ from typing import Any
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(
+ROOMS, _fetch, __dir__ = door(
     __name__,
     {
         "lesson.start": "start",
@@ -31,9 +31,13 @@ ROOMS, __getattr__, __dir__ = door(
     },
 )
 
-__all__ = list(ROOMS)
+__all__ = [*ROOMS, "ranks"]
+
+
+def __getattr__(name: str) -> Any:
+    return import_module("notebook_ranks") if name == "ranks" else _fetch(name)
 
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext course_utils`: makes `%%ranks` known."""
-    import_module("course_utils.ranks.page.magic").register(shell)
+    import_module("notebook_ranks.page.magic").register(shell)

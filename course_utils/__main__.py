@@ -37,6 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from course_utils.core import files
+    from snapshots_and_traces import commands as commands_for_files
+
     parser = argparse.ArgumentParser(prog="python -m course_utils", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     chapters = argparse.ArgumentParser(add_help=False)
@@ -67,19 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
     progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
-    snapshot = command("snapshot", _snapshot, "show anybody's memory snapshot in a browser")
-    snapshot.add_argument("file", type=Path, help="what torch.cuda.memory._dump_snapshot wrote")
-    snapshot.add_argument("--device", type=int, metavar="N", help="the one to show first")
-    snapshot.add_argument("--out", type=Path, help="where the page goes (default: build/snapshots)")
-    snapshot.add_argument("--no-open", action="store_true", help="only write the page")
-    trace = command(
-        "trace", _trace, "say where the time of anybody's profiler trace went, or show it"
+    commands_for_files.add_to(
+        commands,
+        {"snapshot": files.ROOT / "build" / "snapshots", "trace": files.ROOT / "build" / "traces"},
+        "under build",
     )
-    trace.add_argument("file", type=Path, help="what torch.profiler's export_chrome_trace wrote")
-    trace.add_argument("--steps", action="store_true", help="by step too")
-    trace.add_argument("--page", action="store_true", help="show it in a browser instead")
-    trace.add_argument("--out", type=Path, help="where the page goes (default: build/traces)")
-    trace.add_argument("--no-open", action="store_true", help="only write the page")
     command("predict", _predict, "predict the kept peaks of memory anew")
     command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
@@ -166,20 +161,6 @@ def _progress(options: argparse.Namespace) -> int:
     else:
         print(progress.report())
     return 0
-
-
-def _snapshot(options: argparse.Namespace) -> int:
-    from course_utils.cli import snapshot
-
-    return snapshot.show(options.file, options.device, options.out, not options.no_open)
-
-
-def _trace(options: argparse.Namespace) -> int:
-    from course_utils.cli import trace
-
-    if options.page or options.out or options.no_open:
-        return trace.show_page(options.file, options.out, not options.no_open)
-    return trace.show(options.file, options.steps)
 
 
 def _predict(_options: argparse.Namespace) -> int:

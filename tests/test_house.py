@@ -5,26 +5,29 @@ import json
 import pkgutil
 import re
 from importlib import import_module
+from pathlib import Path
 
 import grimp
 import pytest
 from importlinter.cli import lint_imports
 
-import course_utils
 from course_utils.core import files
 from course_utils.lesson import catalog
 
-HOME = files.ROOT / "course_utils"
-GRAPH = grimp.build_graph("course_utils", exclude_type_checking_imports=True, cache_dir=None)
-PACKAGES = ["course_utils"] + [
+ROOTS = ("course_utils", *(path.name for path in files.PACKAGES))
+HOMES = [Path(import_module(name).__file__).parent for name in ROOTS]
+GRAPH = grimp.build_graph(*ROOTS, exclude_type_checking_imports=True, cache_dir=None)
+PACKAGES = [*ROOTS] + [
     found.name
-    for found in pkgutil.walk_packages(course_utils.__path__, "course_utils.")
-    if found.ispkg
+    for name, home in zip(ROOTS, HOMES, strict=True)
+    for found in pkgutil.walk_packages([str(home)], f"{name}.")
+    if found.ispkg and ".tests" not in found.name
 ]
 WHERE = """
 Where a line belongs (CONTRIBUTING.md): what one chapter uses, in chapters/<that chapter>; what a
-chapter before it needs too, in workloads, memory, traces or ranks; what every page needs, in core
-(numbers), figures (pictures) or lesson (the reader); what a terminal runs, in cli."""
+chapter before it needs too, in workloads, memory or traces; what every page needs, in core
+(numbers), figures (pictures) or lesson (the reader); what a terminal runs, in cli; what strangers
+use without the course, in packages/."""
 
 
 def test_each_folder_imports_only_those_that_pyproject_puts_below_it():
@@ -57,7 +60,13 @@ def test_inside_the_library_a_module_is_imported_by_its_full_path():
 
 
 def test_nobody_uses_another_folders_private_names():
-    found = [line for path in HOME.rglob("*.py") for line in private_names_from_elsewhere(path)]
+    found = [
+        line
+        for home in HOMES
+        for path in home.rglob("*.py")
+        if "tests" not in path.parts
+        for line in private_names_from_elsewhere(path)
+    ]
     assert found == [], "Give it a public name, or ask for what you need."
 
 
@@ -65,8 +74,9 @@ def private_names_from_elsewhere(path):
     nodes = list(ast.walk(ast.parse(path.read_text())))
     imported, taken = set(), []
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("course_utils"):
-            target = files.ROOT / node.module.replace(".", "/")
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(ROOTS):
+            root = HOMES[ROOTS.index(node.module.partition(".")[0])].parent
+            target = root / node.module.replace(".", "/")
             if path.parent != (target if target.is_dir() else target.parent):
                 imported |= {alias.asname or alias.name for alias in node.names}
                 taken += [alias.name for alias in node.names]
@@ -92,7 +102,7 @@ def test_a_page_comes_in_by_the_doors():
     pages = [*files.chapters(), files.INDEX, *files.SOLUTIONS.glob("*.ipynb")]
     for path in pages:
         sources = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
-        used = re.findall(r"^from (course_utils[\w.]*) import", "\n".join(sources), re.M)
+        used = re.findall(rf"^from ((?:{'|'.join(ROOTS)})[\w.]*) import", "\n".join(sources), re.M)
         assert set(used) <= {*PACKAGES}, (
             f"{path.name}: add the name to its module in the folder's __init__, import it there"
         )

@@ -16,11 +16,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from course_utils.core.files import NOTEBOOKS, ROOT, SOLUTIONS, chapters
+from course_utils.core.files import NOTEBOOKS, PACKAGES, ROOT, SOLUTIONS, chapters
 
 EVERYTHING = re.compile(
     r"(data|\.ci|tools/(setup|test|report|affected|undecided|pretend))\b|requirements\.txt|pyproject\.toml"
-    r"|Makefile|(tests/)?conftest\.py|tests/sanitise\.cfg|tests/pages/\w+\.toml|course_utils/(__init__|core/(files|doors))\.py"
+    r"|packages/\w+/pyproject\.toml|Makefile|(tests/)?conftest\.py|tests/sanitise\.cfg|tests/pages/\w+\.toml|course_utils/(__init__|core/files)\.py"
 )
 EVERY_CHAPTER = (
     "tests/pages/test_structure.py",
@@ -38,6 +38,9 @@ LATELY_HOURS = 12  # before the newest commit
 # Chapters that are tested thoroughly because they changed; the rest by CI and `make test-all`.
 MOST_CHAPTERS = None if os.environ.get("CI") else 4
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # what git calls it
+# The folder that each top-level package can be imported from.
+HOMES = {"course_utils": ROOT, "tests": ROOT, "tools": ROOT} | {p.name: p for p in PACKAGES}
+RANKS = "notebook_ranks.page.magic"  # what `%load_ext course_utils` loads
 HOUSE = "tests/test_house.py"  # reads every module and page as text
 DOOR = "course_utils/lesson/exercises.py"  # names every checker; a chapter needs its own only
 
@@ -107,7 +110,7 @@ def reached_by(changed: Iterable[str]) -> list[str] | None:
     if any(EVERYTHING.match(path) for path in changed):
         return None
     found = {path for path in targets() if changed & {path, *reached_from(path)}}
-    if any(path.startswith(("course_utils/", "notebooks/")) for path in changed):
+    if any(path.startswith(("course_utils/", "notebooks/", "packages/")) for path in changed):
         found.add(HOUSE)
     if any(path.endswith(".ipynb") for path in found):
         found |= set(EVERY_CHAPTER)
@@ -127,7 +130,7 @@ def own_tests(stem: str) -> list[str]:
 @cache
 def targets() -> list[str]:
     """Everything that pytest runs: test files, chapters, solutions."""
-    tests = [p for p in (ROOT / "tests").rglob("test_*.py")]
+    tests = [p for part in ("tests", "packages") for p in (ROOT / part).rglob("test_*.py")]
     return sorted(map(_name, [*tests, *NOTEBOOKS.glob("*.ipynb"), *SOLUTIONS.glob("*.ipynb")]))
 
 
@@ -184,34 +187,40 @@ def _sources(path: Path) -> Iterator[str]:
             lines = "".join(cell["source"]).splitlines()
             yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
             if any("load_ext course_utils" in line for line in lines):
-                yield "import course_utils.ranks.page.magic"
+                yield f"import {RANKS}"
 
 
 def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _module(alias.name)
+                yield from _behind(alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 room = _rooms(node.module).get(alias.name, alias.name)
                 yield from _module(node.module)
-                yield from _module(f"{node.module}.{room}")
-                for behind in set(_rooms(f"{node.module}.{room}").values()):  # a door: all of it
-                    yield from _module(f"{node.module}.{room}.{behind}")
+                yield from _behind(f"{node.module}.{room}")
         elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _module(node.value.rstrip("."), whole=node.value.endswith("."))
             yield from _files_called().get(node.value.rsplit("/", 1)[-1], ())
             yield from _in_quoted_code(node.value)
 
 
+def _behind(name: str) -> Iterator[str]:
+    """The files of a module; of a door, all that it leads to."""
+    name = "notebook_ranks" if name == "course_utils.ranks" else name
+    yield from _module(name)
+    for behind in set(_rooms(name).values()):
+        yield from _module(f"{name}.{behind}")
+
+
 def _in_quoted_code(text: str) -> Iterator[str]:
     """What code in a string imports: tests hand cells to a kernel so."""
-    for module, names in re.findall(r"from (course_utils[\w.]*) import ([\w, ]+)", text):
+    for module, names in re.findall(r"from ([a-z]\w*[\w.]*) import ([\w, ]+)", text):
         with suppress(SyntaxError):
             yield from _named_in(ast.parse(f"from {module} import {names}"), strings=False)
-    if "load_ext course_utils" in text:
-        yield from _module("course_utils.ranks.page.magic")
+    if re.search("load_ext (course_utils|notebook_ranks)", text):
+        yield from _module(RANKS)
 
 
 def _rooms(package: str) -> dict[str, str]:
@@ -224,9 +233,9 @@ def _rooms(package: str) -> dict[str, str]:
 
 def _module(name: str, whole: bool = False) -> list[str]:
     """The files of a module of this project; with `whole`, every module of a package."""
-    if not re.fullmatch(r"(course_utils|tests|tools)(\.\w+)+", name):
+    if not re.fullmatch(rf"({'|'.join(HOMES)})(\.\w+)*", name):
         return []
-    path = ROOT / name.replace(".", "/")
+    path = HOMES[name.partition(".")[0]] / name.replace(".", "/")
     if path.with_suffix(".py").exists():
         return [_name(path.with_suffix(".py"))]
     if whole and path.is_dir():
@@ -238,7 +247,12 @@ def _module(name: str, whole: bool = False) -> list[str]:
 def _files_called() -> dict[str, list[str]]:
     """Files that are named by their name alone: what a widget loads, what a page shows."""
     found: dict[str, list[str]] = {}
-    kinds_in = {"course_utils": "js css html", "notebooks": "ipynb", "tools": "sh txt"}
+    kinds_in = {
+        "course_utils": "js css html",
+        "packages": "js css html md",
+        "notebooks": "ipynb",
+        "tools": "sh txt",
+    }
     kinds_in["."] = "md yml"
     for folder, kinds in kinds_in.items():
         for kind in kinds.split():

@@ -23,7 +23,7 @@ CONDA_HEADER = """\
 # The versions of requirements.txt for conda. Generated: refresh with `make lock`.
 #   conda env create -f environment.yml
 #   conda activate course
-#   pip install --no-deps {d2l} -e .
+#   pip install --no-deps {d2l} -e . -e packages/notebook_ranks -e packages/snapshots_and_traces
 # d2l stands in the last line because its pins (numpy 1.23) contradict everyone else's.
 name: course
 channels:

@@ -98,7 +98,7 @@ def passes(python: str, paths: list[str], extra: list[str]) -> bool:
     JUNIT.parent.mkdir(exist_ok=True)
     JUNIT.unlink(missing_ok=True)
     command = [python, "-m", "pytest", "-p", "no:cacheprovider", "--nbval-lax"]
-    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    own = {**os.environ, "PYTHONPATH": files.python_path()}
     done = subprocess.run([*command, f"--junitxml={JUNIT}", *extra, *paths], cwd=ROOT, env=own)
     return done.returncode == 0
 

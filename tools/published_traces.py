@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from course_utils.core import files
-from course_utils.traces.cutting import cut
-from course_utils.traces.reading import read_trace
 from course_utils.traces.stored import PUBLISHED, store
+from snapshots_and_traces.traces.cutting import cut
+from snapshots_and_traces.traces.reading import read_trace
 
 FROM = {
     "source": "a trace of facebookresearch/HolisticTraceAnalysis, tests/data (commit f4d0062c)",

@@ -34,7 +34,7 @@ find_python() {
 
 stamp() {
     pwd # a folder that was moved or copied points to the old one
-    cksum requirements.txt pyproject.toml
+    cksum requirements.txt pyproject.toml packages/*/pyproject.toml
 }
 
 if [ -f .venv/course-stamp ] && fits .venv/bin/python && [ "$(cat .venv/course-stamp)" = "$(stamp)" ]; then
@@ -65,6 +65,8 @@ pip install "$torch" || failed "$torch"
 others=$(grep -c '^[^# ]*==' requirements.txt)
 say "Installing the $others packages of requirements.txt, at their exact versions (a minute or two, without a line)"
 pip install --no-deps -r requirements.txt || failed "requirements.txt"
-say "Installing course_utils from this folder"
-pip install --no-deps --no-build-isolation -e . || failed "course_utils"
+say "Installing course_utils and the packages beside it from this folder"
+set -- -e .
+for package in packages/*/; do set -- "$@" -e "$package"; done
+pip install --no-deps --no-build-isolation "$@" || failed "course_utils"
 stamp >.venv/course-stamp

@@ -26,6 +26,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 WORKERS = min(CORES, 8) + 1  # one more than cores: pages and ranks often wait
 PASSED, FAILED, NO_TESTS = 0, 1, 5  # pytest's exit codes; with any other it did not come to its end
 HUNG_SECONDS = 300  # of a cell: nbval would wait for 2,000
+EVERYWHERE = ("notebooks", "tests", "packages")
 MOST_AGAIN = 4  # if more than that fails, it is no accident
 BESIDE = {  # runs while pytest does; only mypy takes long
     "Style": ("ruff", "check", "."),
@@ -53,7 +54,7 @@ def everything(quick: bool) -> Selection:
     hours = float(os.environ.get("HOURS") or affected.LATELY_HOURS)
     since = os.environ.get("SINCE", "")
     changed = affected.lately_changed(hours, since) if quick and hours else []
-    return Selection(["notebooks", "tests"], [], quick, changed)
+    return Selection([*EVERYWHERE], [], quick, changed)
 
 
 def one_chapter(name: str) -> Selection:
@@ -70,7 +71,7 @@ def what_changed(since: str, quick: bool) -> Selection:
     found = affected.reached_by(changed)
     print(f"{len(changed)} files changed" + (": everything is tested" if found is None else ""))
     if found is None:
-        return Selection(["notebooks", "tests"], [], quick, changed)
+        return Selection([*EVERYWHERE], [], quick, changed)
     chosen = _selection(found, quick, changed)
     if any(path.endswith(".py") for path in changed):  # which may reach the other chapters' tests
         chosen.stems = []
@@ -127,7 +128,15 @@ def tested(chosen: Selection, extra: list[str]) -> bool:
     if not chosen.targets:
         print("No test can be reached from what changed.")
         return True
-    common = ["pytest", "--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", *extra]
+    common = [
+        "pytest",
+        "-c",
+        "pyproject.toml",
+        "--nbval",
+        "--nbval-sanitize-with",
+        "tests/sanitise.cfg",
+        *extra,
+    ]
     common += ["--nbval-cell-timeout", str(HUNG_SECONDS)]
     if chosen.stems:
         common += ["--only-chapters", ",".join(chosen.stems)]

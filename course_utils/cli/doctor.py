@@ -161,7 +161,7 @@ def _start_loading_d2l() -> subprocess.Popen[str]:
         "except ImportError as missing:\n    print(missing); raise SystemExit(1)"
     )
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    environment = {**os.environ, "PYTHONPATH": str(files.ROOT)}
+    environment = {**os.environ, "PYTHONPATH": files.python_path()}
     return subprocess.Popen([sys.executable, "-c", code], text=True, env=environment, **quiet)  # type: ignore[call-overload]
 
 

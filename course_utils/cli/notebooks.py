@@ -92,8 +92,7 @@ def run(path: Path, stop_at_error: bool, deadline: float | None = None) -> tuple
         allow_errors=not stop_at_error,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    paths = [str(files.ROOT), os.environ.get("PYTHONPATH", "")]
-    changes = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), UNATTENDED: "1"}
+    changes = {"PYTHONPATH": files.python_path(), UNATTENDED: "1"}
     with mock.patch.dict(os.environ, changes), _cells_shown(notebook, path.stem) as shown:
         client.on_cell_executed = lambda **_cell: shown.update(1)
         try:

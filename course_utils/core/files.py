@@ -1,35 +1,27 @@
-"""Where the project's files are, and writing them whole or not at all."""
+"""Where the project's files are, and how another process finds the code among them."""
 
 import os
-import tempfile
 from pathlib import Path
 
+from snapshots_and_traces.files import write_whole
+
+__all__ = ["chapter_path", "chapters", "python_path", "write_whole"]
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = NOTEBOOKS / "solutions"
 INDEX = (NOTEBOOKS / "00_index").with_suffix(".ipynb")  # the map of the course, no chapter
 DATA = ROOT / "data"
 RECORDED = DATA / "recorded"
+PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file so that a reader sees the old one or the new one, never a part; text as UTF-8.
+def python_path(*more: Path) -> str:
+    """What PYTHONPATH is for a process that is to find this tree's course_utils and packages.
 
-    It is on the disk before the old one goes, so that a power cut leaves one of the two.
-    Raises: OSError where the folder can't be written; nothing is left behind then.
+    `more` folders come first; those that PYTHONPATH names here come last.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    own = [*more, ROOT, *PACKAGES, os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(str(one) for one in own if str(one))
 
 
 def chapters() -> list[Path]:

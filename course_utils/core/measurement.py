@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from snapshots_and_traces.units import seconds_text
+
 OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
-UNITS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ class Ratio(float):
 def format_seconds(seconds: "float | Measurement") -> str:
     """`≈ 12.3 ms`: three digits, in the unit that keeps them readable."""
     value = seconds.median if isinstance(seconds, Measurement) else seconds
-    size, unit = next(((s, u) for s, u in UNITS if abs(value) >= 0.9995 * s), UNITS[-1])
-    return f"≈ {value / size:.3g} {unit}"
+    return f"≈ {seconds_text(value)}"
 
 
 def format_ratio(ratio: "float | Measurement") -> str:

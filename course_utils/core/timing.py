@@ -17,7 +17,7 @@ REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising tak
 BLOCK_SECONDS = 0.05  # the guard's unit: the system counts processor time in ticks of 10 ms
 WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # guests are in user already
 _PID = os.getpid()
-RANKS = "course_utils.ranks.engine.crew"  # whose processes work for this one
+RANKS = "notebook_ranks.engine.crew"  # whose processes work for this one
 
 
 def seconds(fn: Callable[[], Any]) -> float:

@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING
 
 from course_utils.figures import style, told
 from course_utils.figures.guess_line import draw_guess
+from snapshots_and_traces.colours import KINDS_OF_BYTES as PARTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PARTS = {
-    "parameter": "#56B4E9",
-    "half copy": "#E69F00",
-    "gradient": "#CC79A7",
-    "optimizer state": "#009E73",
-    "activation": "#F0E442",
-    "input": "#999999",
-    "temporary": "#D9D9D9",
-    "workspace": "#7B5EA7",
-    "rounding": "#8C6D31",
-}
 MIB = 2**20
 
 

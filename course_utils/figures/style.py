@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from course_utils.figures import told
 from course_utils.figures.stamp import stamp
+from snapshots_and_traces.colours import OTHER_KINDS as OTHER_KINDS  # others' kinds of work
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,6 @@ KINDS = {
     "wait": "#D9D9D9",
     "return": "#56B4E9",
 }
-OTHER_KINDS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73", "#7B5EA7", "#8C6D31")
 INK = "#222222"
 STYLE: dict[Any, Any] = {
     "font.size": 12,

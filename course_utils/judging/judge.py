@@ -15,7 +15,7 @@ from course_utils.core import evidence, files
 from course_utils.core.machine import GPU, Machine
 from course_utils.core.recording import SPREAD
 from course_utils.judging import plausible
-from course_utils.memory.snapshots import safe_pickle
+from snapshots_and_traces.snapshots import safe_pickle
 
 Content = dict[str, Any]
 

@@ -9,8 +9,8 @@ from course_utils.core.machine import this_machine
 from course_utils.lesson import page
 from course_utils.workloads import d2l_guest
 
-PREPARE_RANKS = "COURSE_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
-UNATTENDED_RANKS = "COURSE_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
+PREPARE_RANKS = "NOTEBOOK_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
+UNATTENDED_RANKS = "NOTEBOOK_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
 QUIET_PROFILER = "6"  # above all that torch 2.13's profiler writes to stderr when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 

@@ -11,9 +11,6 @@ ROOMS, __getattr__, __dir__ = door(
             "context_on_gpu emptied first_product first_tensor fits_here measured_on_gpu "
             "refusal_on_gpu reserved_on_gpu"
         ),
-        "page.page": "snapshot_page",
         "prediction": "cublas_workspace predict_bytes",
-        "recorded": "blocks events is_repeated recorded_trace",
-        "what_if": "program_of run",
     },
 )

@@ -20,8 +20,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_utils.memory.snapshots.stacks import Frame
 from course_utils.memory.storages import KINDS, Moment, Storage, moments_of
+from snapshots_and_traces.snapshots.stacks import Frame
 
 __all__ = ["KINDS", "Moment", "Storage", "count"]
 HERE, TORCH = Path(__file__), Path(torch.__file__).parent

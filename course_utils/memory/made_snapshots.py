@@ -14,11 +14,11 @@ import torch
 
 from course_utils.core import files
 from course_utils.memory import counting
-from course_utils.memory.allocator.rules import Block, CachingAllocator
 from course_utils.memory.fake_gpu import fake_gpu
-from course_utils.memory.snapshots.lives import History, history
-from course_utils.memory.snapshots.recorder import Recorder
-from course_utils.memory.snapshots.snapshot import Snapshot, loads
+from snapshots_and_traces.allocator.rules import Block, CachingAllocator
+from snapshots_and_traces.snapshots.lives import History, history
+from snapshots_and_traces.snapshots.recorder import Recorder
+from snapshots_and_traces.snapshots.snapshot import Snapshot, loads
 
 
 def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:

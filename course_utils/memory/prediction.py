@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from course_utils.memory import counting, fake_gpu
-from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.counting import Moment
-from course_utils.memory.what_if import Outcome, Program, Step, run
+from snapshots_and_traces.allocator.settings import Settings
+from snapshots_and_traces.replay.what_if import Outcome, Program, Step, run
 
 Build = Callable[[torch.device], tuple[torch.nn.Module, torch.optim.Optimizer, Callable[[], Any]]]
 MATRIX_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from course_utils.memory.snapshots.stacks import Frame
+from snapshots_and_traces.snapshots.stacks import Frame
 
 KINDS = (
     "parameter",

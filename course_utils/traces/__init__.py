@@ -1,22 +1,5 @@
-"""Profiler traces that anyone wrote: read without trust, and what they say of a run.
-
-Why none of those that exist: HolisticTraceAnalysis 0.5 reads no trace without a GPU, Perfetto's
-trace processor fetches a program when it is first used, and speedscope shows neither streams nor
-what launched what. (HolisticTraceAnalysis's definitions, and the traces of its tests, are used.)
-"""
+"""Traces as the pages of the course show them, and those that others published."""
 
 from course_utils.core.doors import door
 
-ROOMS, __getattr__, __dir__ = door(
-    __name__,
-    {
-        "cutting": "cut",
-        "idle": "breakdown",
-        "kernel_classes": "kernel_class seconds_by_class",
-        "page.page": "trace_page",
-        "reading": "read_trace",
-        "report": "summary",
-        "stored": "published_trace",
-        "trace": "Kind",
-    },
-)
+ROOMS, __getattr__, __dir__ = door(__name__, {"still": "trace_page", "stored": "published_trace"})

@@ -17,7 +17,7 @@ import numpy as np
 
 from course_utils.core import files, running
 from course_utils.core.evidence import EvidenceError, data
-from course_utils.traces.trace import Kind, Trace
+from snapshots_and_traces.traces.trace import Kind, Trace
 
 PER_SECOND = 10_000_000  # units of time: 0.1 µs each
 ABOUT = ("what", "source", "licence", "machine", "how")

@@ -5,7 +5,7 @@ import sys
 
 from course_utils.core.files import ROOT
 
-LIGHT = ["course_utils.ranks", "course_utils.core.timing", "course_utils.core.evidence",
+LIGHT = ["notebook_ranks", "course_utils.core.timing", "course_utils.core.evidence",
          "course_utils.core.gpus", "course_utils.figures.compare", "course_utils.lesson.exercises",
          "course_utils.lesson.start", "course_utils.workloads.d2l_guest"]  # fmt: skip
 CODE = """

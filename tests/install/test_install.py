@@ -1,15 +1,18 @@
 """The two commands and the files behind them: versions that agree, sentences where it can't go."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 
 import pytest
+from packaging.requirements import Requirement
 
-from course_utils.core.files import ROOT
+from course_utils.core.files import PACKAGES, ROOT
 
 PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;]+)( ;.*)?$")
 
@@ -54,6 +57,8 @@ def project(tmp_path):
     shutil.copy(ROOT / "tools" / "setup.sh", tmp_path / "tools")
     (tmp_path / "requirements.txt").write_text("torch==0.0.0\n")
     (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "packages" / "one").mkdir(parents=True)
+    (tmp_path / "packages" / "one" / "pyproject.toml").write_text("")
     (tmp_path / ".venv").mkdir()
     return tmp_path
 
@@ -95,9 +100,8 @@ def test_a_moved_folder_gets_a_new_environment_and_a_failed_installation_is_not_
 def test_an_up_to_date_environment_is_left_alone(project):
     (project / ".venv" / "bin").mkdir()
     (project / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    sums = subprocess.run(
-        ["cksum", "requirements.txt", "pyproject.toml"], cwd=project, capture_output=True, text=True
-    )
+    command = ["cksum", "requirements.txt", "pyproject.toml", "packages/one/pyproject.toml"]
+    sums = subprocess.run(command, cwd=project, capture_output=True, text=True)
     (project / ".venv" / "course-stamp").write_text(f"{project.resolve()}\n{sums.stdout}")
     done = setup(project)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -107,12 +111,48 @@ def test_an_up_to_date_environment_is_left_alone(project):
 def test_every_folder_of_the_library_stands_where_a_newcomer_looks_for_it(page):
     text = (ROOT / page).read_text()
     folders = [path.parent.name for path in (ROOT / "course_utils").glob("*/__init__.py")]
+    folders += [path.name for path in PACKAGES]
     assert [name for name in sorted(folders) if not re.search(f"`{name}[`/]", text)] == []
 
 
 def test_every_module_of_the_library_begins_with_a_sentence_on_what_it_is_for():
     first = {
         path.name: (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")[0]
-        for path in (ROOT / "course_utils").rglob("*.py")
+        for folder in ("course_utils", "packages")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "__init__.py" or "tests" not in path.parts
     }
     assert [name for name, said in first.items() if not said.endswith((".", ":", "?"))] == []
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda path: path.name)
+def test_a_package_needs_nothing_that_isnt_pinned_and_every_way_to_install_has_it(folder):
+    stated = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    tests = stated["optional-dependencies"]["test"]
+    for one in map(Requirement, [*stated["dependencies"], *tests]):
+        assert one.specifier.contains(REQUIRED[one.name.replace("_", "-")])
+    where = f"-e packages/{folder.name}"
+    assert where in CONDA and where in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.thorough("packages")
+@pytest.mark.parametrize(
+    "folder, program",
+    [
+        ("notebook_ranks", "ranks.run_cell('print(rank)', 2); ranks.stop()"),
+        ("snapshots_and_traces", "assert '<script' in ranks.snapshot_page(sys.argv[1]).html"),
+    ],
+)
+def test_a_package_works_where_nothing_of_the_course_is(folder, program, tmp_path):
+    """Built as pip builds it, which leaves out its tests and keeps what its pages are made of."""
+    source = shutil.copytree(ROOT / "packages" / folder, tmp_path / "source")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    where = ["--no-build-isolation", "--target", str(tmp_path / "there"), str(source)]
+    subprocess.run([*command, *where], check=True)
+    built = tmp_path / "there" / folder
+    assert built.is_dir() and not (built / "tests").exists()
+    code = f"import sys, {folder} as ranks; assert 'course_utils' not in sys.modules; {program}"
+    code = f"{code}; assert ranks.__file__.startswith({str(tmp_path)!r})"
+    own = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
+    snapshot = next((ROOT / "data" / "snapshots").glob("*.pickle"))
+    subprocess.run([sys.executable, "-c", code, snapshot], cwd=tmp_path, env=own, check=True)

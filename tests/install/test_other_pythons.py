@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.core.files import ROOT
+from course_utils.core.files import ROOT, python_path
 from tests.install.test_install import REQUIRED
 
 PACKAGES = (
@@ -54,7 +54,7 @@ def test_the_library_without_torch(tmp_path):
         [*uv, "pip", "install", "--python", python, *pins],
         [python, "-m", "pytest", *tests],
     ):
-        own = {**os.environ, "PYTHONPATH": str(ROOT)}
+        own = {**os.environ, "PYTHONPATH": python_path()}
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=own)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     assert "passed" in done.stdout

@@ -12,10 +12,11 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from course_utils.memory import counting, what_if
+from course_utils.memory import counting
 from course_utils.memory.prediction import CannotPredict, cublas_workspace, predict_bytes
 from course_utils.workloads.adam_2_0 import TwoListAdam
 from course_utils.workloads.training_steps import TrainingStep
+from snapshots_and_traces.replay import what_if
 from tests.support.steps import build_of, failing
 
 

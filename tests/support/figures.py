@@ -11,7 +11,7 @@ from PIL import Image
 from course_utils.core import files
 from course_utils.figures import stamp
 
-SHOWN = ("Picture", "Controls", "TracePage")  # what a drawer returns, or a widget is
+SHOWN = ("Picture", "Controls", "PicturedPage")  # what a drawer returns, or a widget is
 WIDGETS = {"Controls", "AnyWidget"}
 
 

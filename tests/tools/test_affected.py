@@ -9,21 +9,23 @@ from course_utils.core.files import ROOT
 from tools import affected
 
 FORMATS = "06_floating_point_formats"
+RANKS = "packages/notebook_ranks/notebook_ranks"
 
 
 def test_a_changed_room_reaches_its_chapter_and_no_other():
     reached = affected.reached_by(["course_utils/chapters/floating_point_formats/quantizer.py"])
     pages = [path for path in reached if path.startswith("notebooks/")]
     assert pages == [f"notebooks/{FORMATS}.ipynb", f"notebooks/solutions/{FORMATS}.ipynb"]
-    assert "tests/pages/test_answers.py" in reached and "tests/ranks/test_session.py" not in reached
+    assert "tests/pages/test_answers.py" in reached
+    assert f"{RANKS}/tests/test_session.py" not in reached
 
 
 @pytest.mark.parametrize(
     "changed, reached",
     [
         ("course_utils/workloads/gpt.py", "notebooks/07_mixed_precision.ipynb"),
-        ("course_utils/ranks/page/magic.py", "notebooks/11_collectives.ipynb"),
-        ("course_utils/ranks/session.py", "tests/ranks/test_session.py"),
+        (f"{RANKS}/page/magic.py", "notebooks/11_collectives.ipynb"),
+        (f"{RANKS}/session.py", f"{RANKS}/tests/test_session.py"),
         ("course_utils/memory/views/segments_map.js", "notebooks/09_memory_snapshots.ipynb"),
         ("course_utils/chapters/collectives/exercises.py", "notebooks/11_collectives.ipynb"),
         ("tests/chapters/collectives/wrong_answers.py", "tests/pages/test_answers.py"),
@@ -57,11 +59,14 @@ def test_pins_data_and_fixtures_reach_everything(path):
 
 
 def test_every_room_is_reached_by_some_test_or_chapter():
-    rooms = [p.relative_to(ROOT).as_posix() for p in (ROOT / "course_utils").rglob("*.py")]
+    folders = (ROOT / "course_utils", ROOT / "packages")
+    rooms = [p.relative_to(ROOT).as_posix() for folder in folders for p in folder.rglob("*.py")]
     lonely = [
         room
         for room in rooms
-        if "__" not in room and affected.reached_by([room]) == [affected.HOUSE]
+        if "__" not in room
+        and "/tests/" not in room
+        and affected.reached_by([room]) == [affected.HOUSE]
     ]
     assert lonely == []
 

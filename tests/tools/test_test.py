@@ -23,7 +23,7 @@ def test_a_chapter_alone_is_its_page_its_exercises_and_its_own_rooms():
     assert chosen.stems == [FORMATS] and not chosen.quick
     assert any(path.startswith("tests/chapters/floating_point_formats/") for path in chosen.targets)
     assert f"notebooks/{FORMATS}.ipynb" in chosen.targets
-    assert not any("tests/ranks/" in path or "11_" in path for path in chosen.targets)
+    assert not any("/notebook_ranks/" in path or "11_" in path for path in chosen.targets)
 
 
 def test_a_changed_test_runs_for_every_chapter_even_where_a_page_changed_too(monkeypatch, capfd):
@@ -122,7 +122,7 @@ BROKEN = {
 @pytest.fixture
 def broken_course(tmp_path):
     """A copy of the project whose only chapter has five faults, one a cell."""
-    for folder in ("course_utils", "tests", "tools", "data"):
+    for folder in ("course_utils", "packages", "tests", "tools", "data"):
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignore)
     for name in ("README.md", "conftest.py", "pyproject.toml"):

@@ -8,12 +8,12 @@ import pytest
 
 from course_utils.core.evidence import EvidenceError
 from course_utils.traces import published_trace
-from course_utils.traces.cutting import cut
-from course_utils.traces.idle import breakdown
-from course_utils.traces.report import summary
 from course_utils.traces.stored import ABOUT, store, stored_trace
-from course_utils.traces.trace import Kind
-from tests.support.traces import call, launched, note, op, read, real, span
+from snapshots_and_traces.tests.support.traces import call, launched, note, op, read, real, span
+from snapshots_and_traces.traces.cutting import cut
+from snapshots_and_traces.traces.idle import breakdown
+from snapshots_and_traces.traces.report import summary
+from snapshots_and_traces.traces.trace import Kind
 from tools.published_traces import TRACES
 
 ABOUT_IT = dict.fromkeys(ABOUT, "told")

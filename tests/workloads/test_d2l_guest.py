@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from course_utils.core.files import ROOT
-from tests.support.kernels import Kernel
+from notebook_ranks.tests.kernels import Kernel
 
 WELCOME = "from course_utils.workloads.d2l_guest import welcome\nwelcome()\nwelcome()\n"
 TIMER = "from d2l import torch as d2l\nd2l.Timer().stop() >= 0"

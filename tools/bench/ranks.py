@@ -65,7 +65,7 @@ class Kernel:
     def __init__(self, folder: str) -> None:
         self.mark = uuid.uuid4().hex
         self.manager = KernelManager()
-        own = {MARK: self.mark, "PYTHONPATH": str(files.ROOT), "GLOO_SOCKET_IFNAME": "lo"}
+        own = {MARK: self.mark, "PYTHONPATH": files.python_path(), "GLOO_SOCKET_IFNAME": "lo"}
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.manager.start_kernel(env={**os.environ, **own}, cwd=folder, **silent)
         self.client = self.manager.client()

@@ -19,7 +19,7 @@ from tools.kit.choose import KitError
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORM = "manylinux_2_28_x86_64"
 COURSE = (
-    *("course_utils", "data", "notebooks", "tools/kit"),
+    *("course_utils", "packages", "data", "notebooks", "tools/kit"),
     *("pyproject.toml", "requirements.txt", "LICENSE", "README.md"),
 )
 

@@ -65,7 +65,8 @@ def own_environment() -> dict[str, str]:
     home = KIT / "own"
     home.mkdir(exist_ok=True)
     (home / "written").write_text("yes\n", encoding="utf-8")
-    paths = [str(KIT), str(KIT / "site"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(one) for one in (KIT, *KIT.glob("packages/*"), KIT / "site")]
+    paths.append(os.environ.get("PYTHONPATH", ""))
     return {
         **os.environ,
         "HOME": str(home),  # Jupyter, IPython, matplotlib, CUDA and Triton keep theirs below it

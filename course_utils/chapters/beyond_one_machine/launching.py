@@ -51,7 +51,7 @@ class Launched:
         if first != "torchrun":
             raise ValueError(f"a command that begins with torchrun, not {first}")
         own = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
-        own |= {"PYTHONPATH": str(files.ROOT), "OMP_NUM_THREADS": "1", **environment}
+        own |= {"PYTHONPATH": files.python_path(), "OMP_NUM_THREADS": "1", **environment}
         with self._file("out").open("w") as out, self._file("err").open("w") as err:
             self._process = subprocess.Popen(
                 [*TORCHRUN, *words],

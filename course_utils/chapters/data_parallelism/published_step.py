@@ -8,9 +8,9 @@ import numpy as np
 
 from course_utils.core.evidence import published
 from course_utils.figures.timeline import Span
-from course_utils.traces import intervals
 from course_utils.traces.stored import published_trace
-from course_utils.traces.trace import Kind
+from snapshots_and_traces.traces import intervals
+from snapshots_and_traces.traces.trace import Kind
 
 STEP = 2  # of the three that the trace has; the first of those that are kept whole
 CLOSED = 1e-4  # seconds: kernels with shorter gaps between them are drawn as one

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.collectives.by_hand import backend_of, gpu_seconds
 from course_utils.chapters.data_parallelism.trials import ddp_against_one, fashion, resnet18_for_28
 from course_utils.core.timing import synchronize

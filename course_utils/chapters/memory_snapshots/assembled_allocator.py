@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
-from course_utils.memory.allocator.rules import LARGEST_SMALL, CachingAllocator, Driver, Pool
-from course_utils.memory.allocator.rules import Block as RealBlock
-from course_utils.memory.what_if import Program
+from snapshots_and_traces.allocator.rules import LARGEST_SMALL, CachingAllocator, Driver, Pool
+from snapshots_and_traces.allocator.rules import Block as RealBlock
+from snapshots_and_traces.replay.what_if import Program
 
 FreeBlocks = list[tuple[int, int]]
 Blocks = list[tuple[int, int, bool]]

@@ -11,9 +11,9 @@ from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import files
 from course_utils.memory import counting, kept_snapshots
 from course_utils.memory.made_snapshots import of_storages, write
-from course_utils.memory.snapshots import stacks
-from course_utils.memory.snapshots.lives import History, history
-from course_utils.memory.snapshots.snapshot import load
+from snapshots_and_traces.snapshots import stacks
+from snapshots_and_traces.snapshots.lives import History, history
+from snapshots_and_traces.snapshots.snapshot import load
 
 CHAPTER = "09_memory_snapshots"
 FOLDER = files.DATA / "snapshots"

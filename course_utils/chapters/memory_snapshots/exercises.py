@@ -15,11 +15,11 @@ from course_utils.chapters.memory_snapshots.programs import growing_cache, large
 from course_utils.chapters.memory_snapshots.scores import all_right, scored
 from course_utils.lesson.answers import as_list, as_numbers, shown
 from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.memory.allocator.rules import MiB
 from course_utils.memory.fake_gpu import fake_gpu, is_available
 from course_utils.memory.made_snapshots import history_of
-from course_utils.memory.snapshots.lives import History
 from course_utils.memory.views.timeline import draw_timeline
+from snapshots_and_traces.allocator.rules import MiB
+from snapshots_and_traces.snapshots.lives import History
 
 EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511, 10 * MiB,
          10 * MiB + 1, 12 * MiB, 12 * MiB + 1)  # fmt: skip

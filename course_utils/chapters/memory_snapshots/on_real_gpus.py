@@ -11,11 +11,11 @@ import torch
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import files
 from course_utils.core.evidence import Row, published
-from course_utils.memory import what_if
-from course_utils.memory.allocator.settings import Settings
 from course_utils.memory.kept_predictions import predicted
 from course_utils.memory.on_gpu import reserved_on_gpu
 from course_utils.memory.prediction import cublas_workspace
+from snapshots_and_traces.allocator.settings import Settings
+from snapshots_and_traces.replay import what_if
 
 REAL_RUNS = files.DATA / "predicted" / "real_runs.json"
 SETTINGS = (

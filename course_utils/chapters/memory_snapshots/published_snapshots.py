@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import Any
 
 from course_utils.core.evidence import Row, published
-from course_utils.memory.allocator.rules import Driver
 from course_utils.memory.made_snapshots import loaded
-from course_utils.memory.snapshots.snapshot import Snapshot
+from snapshots_and_traces.allocator.rules import Driver
+from snapshots_and_traces.snapshots.snapshot import Snapshot
 
 TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"
 

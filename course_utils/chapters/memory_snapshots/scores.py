@@ -12,10 +12,10 @@ from course_utils.chapters.memory_snapshots.chapter_snapshots import snapshot_fi
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.chapters.memory_snapshots.published_snapshots import agreed
 from course_utils.lesson.exercises import Wrong
-from course_utils.memory.allocator.rules import CachingAllocator
-from course_utils.memory.recorded import recorded_trace
-from course_utils.memory.snapshots.snapshot import load
-from course_utils.memory.what_if import Program, program_of
+from snapshots_and_traces.allocator.rules import CachingAllocator
+from snapshots_and_traces.replay.recorded import recorded_trace
+from snapshots_and_traces.replay.what_if import Program, program_of
+from snapshots_and_traces.snapshots.snapshot import load
 
 
 def all_right(**functions: Any) -> str:

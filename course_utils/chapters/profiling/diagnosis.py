@@ -11,11 +11,11 @@ from course_utils.chapters.profiling.made_runs import CAUSES, HEALTHY, made_run,
 from course_utils.figures.tables import table
 from course_utils.lesson.answers import shown
 from course_utils.lesson.exercises import Wrong
-from course_utils.traces import intervals
-from course_utils.traces.cutting import only
-from course_utils.traces.idle import loads, waits
 from course_utils.traces.stored import published_trace
-from course_utils.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABLE, STEP, Kind, Trace
+from snapshots_and_traces.traces import intervals
+from snapshots_and_traces.traces.cutting import only
+from snapshots_and_traces.traces.idle import loads, waits
+from snapshots_and_traces.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABLE, STEP, Kind, Trace
 
 Spans = list[tuple[float, float]]
 ON_GPUS = {"ddp_resnet50": "launch-bound", "resnet_v100": HEALTHY}  # by the published figures

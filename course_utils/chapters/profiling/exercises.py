@@ -11,8 +11,8 @@ from course_utils.chapters.profiling import diagnosis
 from course_utils.core.evidence import published
 from course_utils.lesson.answers import as_list, as_number, as_numbers, close
 from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.traces.intervals import covered, length, union, within
-from course_utils.traces.trace import Trace
+from snapshots_and_traces.traces.intervals import covered, length, union, within
+from snapshots_and_traces.traces.trace import Trace
 
 Moments = list[tuple[int, int]]
 EDGES: dict[str, Moments] = {  # of windows from 100 to 200

@@ -11,9 +11,9 @@ from functools import cache
 
 from course_utils.core import files
 from course_utils.core.evidence import EvidenceError
-from course_utils.traces.idle import breakdown
 from course_utils.traces.stored import stored_trace
-from course_utils.traces.trace import Trace
+from snapshots_and_traces.traces.idle import breakdown
+from snapshots_and_traces.traces.trace import Trace
 
 FOLDER = "traces"
 PARTS = {  # by cause, which part of a breakdown is large

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.sharding.traffic import Traffic
 from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig

@@ -12,7 +12,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.collectives.by_hand import gpu_seconds
 from course_utils.chapters.data_parallelism import real_steps
 from course_utils.workloads.gpt import GPT, GPTConfig

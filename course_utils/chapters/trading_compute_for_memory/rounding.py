@@ -1,7 +1,7 @@
 """What torch's allocator hands out beside what is asked for: the ends of its segments."""
 
 from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape
-from course_utils.memory.allocator.rules import (
+from snapshots_and_traces.allocator.rules import (
     LARGE_SEGMENT,
     LARGEST_SMALL,
     ROUND_LARGE,

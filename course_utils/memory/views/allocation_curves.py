@@ -7,7 +7,7 @@ import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
-from course_utils.memory.what_if import Outcome
+from snapshots_and_traces.replay.what_if import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

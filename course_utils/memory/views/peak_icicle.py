@@ -9,11 +9,12 @@ import numpy as np
 from course_utils.figures import told
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
-from course_utils.memory.snapshots.lives import History
-from course_utils.memory.snapshots.stacks import path
-from course_utils.memory.views.bands import BEFORE_COLOUR
 from course_utils.memory.views.view import MemoryView, script
-from course_utils.memory.views.words import moment_text, shortened, size_text
+from snapshots_and_traces.snapshot_viewer.bands import BEFORE_COLOUR
+from snapshots_and_traces.snapshot_viewer.words import moment_text, shortened
+from snapshots_and_traces.snapshots.lives import History
+from snapshots_and_traces.snapshots.stacks import path
+from snapshots_and_traces.units import size_text
 
 COLOURS = (*OTHER_KINDS, "#F0E442")
 SMALLEST_SHARE, DEEPEST, DEEPEST_SHOWN, MOST_NODES = 0.003, 40, 14, 800

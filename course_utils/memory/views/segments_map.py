@@ -6,10 +6,11 @@ import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.style import Picture, one_panel, render, styled
-from course_utils.memory.snapshots.lives import Array, History
-from course_utils.memory.views.memory_map import KINDS, Cells, MemoryMap
 from course_utils.memory.views.view import MemoryView, script
-from course_utils.memory.views.words import allocation_lines, moment_text, size_text
+from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, Cells, MemoryMap
+from snapshots_and_traces.snapshot_viewer.words import allocation_lines, moment_text
+from snapshots_and_traces.snapshots.lives import Array, History
+from snapshots_and_traces.units import size_text
 
 COLOURS = ("#009E73", "#F0E442", "#CFE8F7")
 PAPER = "#FFFFFF"

@@ -8,16 +8,11 @@ import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
-from course_utils.memory.snapshots.lives import Array, History
-from course_utils.memory.views.bands import Bands, bands, groups
 from course_utils.memory.views.view import MemoryView, script
-from course_utils.memory.views.words import (
-    allocation_lines,
-    moment_text,
-    shortened,
-    size_text,
-    unit_of,
-)
+from snapshots_and_traces.snapshot_viewer.bands import Bands, bands, groups
+from snapshots_and_traces.snapshot_viewer.words import allocation_lines, moment_text, shortened
+from snapshots_and_traces.snapshots.lives import Array, History
+from snapshots_and_traces.units import size_text, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ import anywidget
 import traitlets
 
 from course_utils.figures.style import Picture
-from course_utils.memory.snapshots.lives import History, history
-from course_utils.memory.snapshots.snapshot import Snapshot
+from snapshots_and_traces.snapshots.lives import History, history
+from snapshots_and_traces.snapshots.snapshot import Snapshot
 
 HERE = Path(__file__).parent
 

@@ -94,7 +94,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_ranks(tmp_path):
 
 def test_a_killed_notebook_leaves_no_torchrun_no_rank_and_no_folder(tmp_path):
     """The notebook is killed outright, so nothing of its own can clean up."""
-    with_course = os.environ | {"PYTHONPATH": str(files.ROOT)}
+    with_course = os.environ | {"PYTHONPATH": files.python_path()}
     subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=with_course, check=False)
     agent, rank, scratch = (tmp_path / "left").read_text().split()
     wait_until(lambda: not (is_alive(agent) or is_alive(rank) or Path(scratch).exists()))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.collectives.by_hand import naive_all_reduce
 from course_utils.chapters.collectives.rank_blocks import draw_holdings
 from course_utils.chapters.collectives.simulated_ranks import simulate

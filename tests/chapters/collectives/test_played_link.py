@@ -6,7 +6,7 @@ The ranks have clocks that stand still while they don't sleep, so times are exac
 import pytest
 import torch
 
-from course_utils import ranks
+import notebook_ranks as ranks
 
 ALPHA, BETA = 0.25, 2.0**-20  # of 1 MiB 1 s
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.data_parallelism.replicas import SyncNorm
 from tests.support.page_cells import cells_of, without_magic
 

@@ -5,9 +5,9 @@ import pytest
 from course_utils.chapters.memory_snapshots.assembled_allocator import Impossible, score
 from course_utils.chapters.memory_snapshots.scores import all_right, scored
 from course_utils.lesson.exercises import Wrong
+from snapshots_and_traces.tests.support.snapshots import asked_for
 from tests.chapters.memory_snapshots import wrong_answers as wrong
 from tests.support.patches import changed
-from tests.support.snapshots import asked_for
 
 PROGRAM = asked_for("fragmented")
 (solution,) = changed("memory.find_and_split", solution={})

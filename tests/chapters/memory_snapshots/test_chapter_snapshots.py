@@ -8,8 +8,8 @@ from course_utils.chapters.memory_snapshots import chapter_snapshots
 from course_utils.chapters.memory_snapshots.chapter_snapshots import FOLDER
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.memory.made_snapshots import write
-from course_utils.memory.recorded import is_repeated
-from course_utils.memory.snapshots import snapshot
+from snapshots_and_traces.replay.recorded import is_repeated
+from snapshots_and_traces.snapshots import snapshot
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

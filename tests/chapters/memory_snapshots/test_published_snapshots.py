@@ -8,8 +8,8 @@ from course_utils.chapters.memory_snapshots.published_snapshots import (
     replayed,
     replayed_rows,
 )
-from course_utils.memory.allocator.rules import CachingAllocator
-from tests.support.broken_rules import NoCoalescing, NoLargeBuffer
+from snapshots_and_traces.allocator.rules import CachingAllocator
+from snapshots_and_traces.tests.support.broken_rules import NoCoalescing, NoLargeBuffer
 
 
 def test_the_librarys_allocator_is_at_the_gpus_addresses_and_a_broken_one_isnt():

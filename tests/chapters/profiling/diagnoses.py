@@ -4,9 +4,9 @@ import numpy as np
 
 from course_utils.chapters.profiling.diagnosis import is_in, lanes, seconds_in
 from course_utils.chapters.profiling.made_runs import made_run, run_names
-from course_utils.traces import measures
-from course_utils.traces.idle import breakdown
-from course_utils.traces.report import look_first
+from snapshots_and_traces.traces import measures
+from snapshots_and_traces.traces.idle import breakdown
+from snapshots_and_traces.traces.report import look_first
 from tests.support.patches import by_name, changed
 
 CAUSES = ("input-bound", "sync-bound", "launch-bound", "communication-bound")

@@ -6,9 +6,9 @@ import pytest
 from course_utils.chapters.profiling.diagnosis import disguised, judge, lanes, seconds_in
 from course_utils.chapters.profiling.made_runs import made_run, run_names, shares
 from course_utils.lesson.exercises import Wrong
-from course_utils.traces.trace import BLOCKING
+from snapshots_and_traces.tests.support.traces import call, launched, micro, note, read
+from snapshots_and_traces.traces.trace import BLOCKING
 from tests.chapters.profiling import diagnoses
-from tests.support.traces import call, launched, micro, note, read
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 

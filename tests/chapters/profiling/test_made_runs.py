@@ -11,7 +11,7 @@ from course_utils.chapters.profiling.made_runs import (
     shares,
 )
 from course_utils.core.evidence import EvidenceError
-from course_utils.traces.report import summary
+from snapshots_and_traces.traces.report import summary
 
 FIRST = {  # what the library's report says first, by cause
     "input-bound": "the input",

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils import ranks
+import notebook_ranks as ranks
 from course_utils.chapters.sharding.traffic import Traffic
 
 

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_utils.memory.allocator.rules import MiB
-from course_utils.memory.snapshots.lives import BEFORE, history
-from course_utils.memory.snapshots.snapshot import load, loads
-from course_utils.memory.views.bands import GROUPS, bands, groups
-from course_utils.memory.views.memory_map import MemoryMap
 from course_utils.memory.views.peak_icicle import PeakIcicle, draw_peak, tree
 from course_utils.memory.views.segments_map import SegmentsMap, draw_segments
 from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline
-from course_utils.memory.views.words import allocation_lines
-from tests.support.snapshots import (
+from snapshots_and_traces.allocator.rules import MiB
+from snapshots_and_traces.snapshot_viewer.bands import GROUPS, bands, groups
+from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.words import allocation_lines
+from snapshots_and_traces.snapshots.lives import BEFORE, history
+from snapshots_and_traces.snapshots.snapshot import load, loads
+from snapshots_and_traces.tests.support.snapshots import (
     changed,
     opened,
     small_snapshot,
     some_work,
     state_of,
 )
-from tests.support.toy_allocator import ToyAllocator
+from snapshots_and_traces.tests.support.toy_allocator import ToyAllocator
 
 pytestmark = pytest.mark.without_torch
 

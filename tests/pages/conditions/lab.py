@@ -114,7 +114,7 @@ class Server:
         command = [sys.executable, "-m", "jupyterlab"]
         command += [f"--{name}={value}" for name, value in options.items()]
         own = {f"JUPYTER_{k}_DIR": str(folder / k) for k in ("CONFIG", "DATA", "RUNTIME")}
-        environment = {**os.environ, **own, "PYTHONPATH": str(files.ROOT)}
+        environment = {**os.environ, **own, "PYTHONPATH": files.python_path()}
         self.log = open(folder / "server.log", "w")  # noqa: SIM115
         self.process = subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=self.log, stderr=self.log

@@ -5,9 +5,9 @@ from urllib.parse import urlparse
 
 import pytest
 
+from snapshots_and_traces.tests.support.trace_pages import write_notebook
 from tests.pages.conditions.lab import HOST, IDLE, RUN_ALL, TEXT_OF, Lab, needs_browser
 from tests.support.page_cells import cells_of
-from tests.support.trace_pages import write_notebook
 
 pytestmark = needs_browser
 CHANGED = "([image, old]) => image.src !== old"
@@ -102,7 +102,7 @@ START = RUN_ALL.replace("() => ", "() => { ") + "; return 0 }"
 SAYS = f"([id, text]) => ({TEXT_OF})(id).includes(text)"
 
 
-@pytest.mark.thorough("course_utils/ranks", "notebooks/11")
+@pytest.mark.thorough("packages/notebook_ranks", "notebooks/11")
 def test_ranks_show_their_output_a_deadlock_and_a_widget_and_stop_with_the_stop_button(lab: Lab):
     write_notebook(
         lab.folder / "ranks.ipynb",

@@ -5,11 +5,11 @@ from urllib.parse import urlparse
 
 import pytest
 
+from snapshots_and_traces.tests.support import snapshot_pages as made
+from snapshots_and_traces.tests.support.trace_pages import write_notebook
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
-from tests.support import snapshot_pages as made
-from tests.support.trace_pages import write_notebook
 
-BEGIN = "from course_utils.memory.snapshots.snapshot import load\nsnapshot = load('toy.pickle')"
+BEGIN = "from snapshots_and_traces.snapshots.snapshot import load\nsnapshot = load('toy.pickle')"
 VIEW = "from course_utils.memory.views.{0} import {1}\n{1}(snapshot)"
 VIEWS = {
     "timeline": VIEW.format("timeline", "MemoryTimeline"),
@@ -23,7 +23,9 @@ def says(place: Any, text: str) -> None:
 
 
 @needs_browser
-@pytest.mark.thorough("course_utils/memory/views", "course_utils/figures")
+@pytest.mark.thorough(
+    "course_utils/memory/views", "packages/snapshots_and_traces", "course_utils/figures"
+)
 def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
     made.busy().dump(lab.folder / "toy.pickle")
     write_notebook(lab.folder / "views.ipynb", begin=BEGIN, **VIEWS)

@@ -5,19 +5,19 @@ from urllib.parse import urlparse
 
 import pytest
 
-from course_utils.memory.page.page import snapshot_page
-from course_utils.memory.snapshots.lives import history
-from course_utils.memory.views.bands import groups
-from course_utils.memory.views.memory_map import MemoryMap
-from course_utils.memory.views.words import size_text
+from snapshots_and_traces.snapshot_viewer.bands import groups
+from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.page import snapshot_page
+from snapshots_and_traces.snapshots.lives import history
+from snapshots_and_traces.tests.support import snapshot_pages as made
+from snapshots_and_traces.tests.support.snapshots import some_work
+from snapshots_and_traces.tests.support.trace_pages import drag, shown, write_notebook
+from snapshots_and_traces.units import size_text
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
-from tests.support import snapshot_pages as made
-from tests.support.snapshots import some_work
-from tests.support.trace_pages import drag, shown, write_notebook
 
 pytestmark = [
     needs_browser,
-    pytest.mark.thorough("course_utils/memory", "course_utils/figures/offline"),
+    pytest.mark.thorough("packages/snapshots_and_traces"),
 ]
 EVIL = "<script>alert('x')</script><b>evil"
 
@@ -138,7 +138,7 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
 
 def test_one_line_in_a_notebook_shows_the_page_and_stores_a_line(lab: Lab):
     made.healthy().dump(lab.folder / "toy.pickle")
-    code = "from course_utils import memory\nmemory.snapshot_page('toy.pickle')"
+    code = "from snapshots_and_traces import snapshot_page\nsnapshot_page('toy.pickle')"
     write_notebook(lab.folder / "page.ipynb", page=code)
     lab.open("page.ipynb")
     lab.run_all()

@@ -6,11 +6,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 
-from course_utils.traces import intervals
-from course_utils.traces.idle import idle_times
-from course_utils.traces.trace import Kind
-from tests.pages.conditions.lab import HOST, Lab, needs_browser
-from tests.support.trace_pages import (
+from snapshots_and_traces.tests.support.trace_pages import (
     EVENTS,
     drag,
     painted,
@@ -20,11 +16,24 @@ from tests.support.trace_pages import (
     view,
     write_notebook,
 )
-from tests.support.traces import REAL, launched, note, op, read, real, training, write
+from snapshots_and_traces.tests.support.traces import (
+    REAL,
+    launched,
+    note,
+    op,
+    read,
+    real,
+    training,
+    write,
+)
+from snapshots_and_traces.traces import intervals
+from snapshots_and_traces.traces.idle import idle_times
+from snapshots_and_traces.traces.trace import Kind
+from tests.pages.conditions.lab import HOST, Lab, needs_browser
 
 pytestmark = [
     needs_browser,
-    pytest.mark.thorough("course_utils/traces", "course_utils/figures/offline"),
+    pytest.mark.thorough("course_utils/traces", "packages/snapshots_and_traces"),
 ]
 EVIL = "<script>alert('x')</script><b>evil"
 

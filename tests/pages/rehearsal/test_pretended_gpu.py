@@ -87,7 +87,7 @@ def rehearsed(source: Path, folder: Path, gpus: int, gpu: str) -> tuple[str, dic
         capture_output=True, text=True, timeout=900, cwd=files.ROOT, env={
             **{k: v for k, v in os.environ.items() if not k.startswith(("COURSE_", "PYTEST_"))},
             "PRETEND_GPU": str(gpus), "PRETEND_GPU_NAME": gpu, "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(map(str, (files.ROOT / "tools" / "pretend", files.ROOT))),
+            "PYTHONPATH": files.python_path(files.ROOT / "tools" / "pretend"),
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

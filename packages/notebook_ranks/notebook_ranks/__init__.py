@@ -1,0 +1,29 @@
+"""Many ranks in one notebook: processes of one group that run cells and functions together.
+
+`%load_ext notebook_ranks` makes `%%ranks` known, and this module as `ranks`.
+"""
+
+from importlib import import_module
+from typing import Any
+
+SESSION = "connect restart start stop wait warm_up"
+ORDERS = "pull push run run_cell"
+ERRORS = "RankError RanksError RanksInterrupted"
+ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ORDERS.split(), "orders")
+ROOMS |= dict.fromkeys(ERRORS.split(), "watch.report")
+ROOMS |= {"failures": "page.magic", "output": "page.printer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ROOMS:
+        raise AttributeError(f"{__name__} has no {name!r}; it offers {', '.join(ROOMS)}")
+    return getattr(import_module(f"{__name__}.{ROOMS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *ROOMS])
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Makes `%%ranks` known, and starts the helper that ranks are forked from."""
+    import_module(f"{__name__}.page.magic").register(shell)

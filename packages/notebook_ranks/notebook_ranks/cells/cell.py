@@ -1,0 +1,174 @@
+"""Running what the reader wrote, in the rank's own namespace, and describing what went wrong."""
+
+import ast
+import asyncio
+import inspect
+import io
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from notebook_ranks.cells import chain, place, stand_ins
+
+Namespace = dict[str, Any]
+Failure = dict[str, Any]
+RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
+HOLDERS = ("__wrapped__", "__func__", "func")  # where a callable keeps the one that it calls
+_loop: asyncio.AbstractEventLoop | None = None
+BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "process group")
+
+
+def run_cell(source: str, filename: str, names: Namespace) -> None:
+    """Runs a cell; the value of a last expression is shown, as a notebook shows it.
+
+    A program that ends itself with status 0 has succeeded.
+    """
+    tree = ast.parse(source, filename)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    try:
+        _run(compiled(tree, filename), names)
+        if isinstance(last, ast.Expr):
+            value = _run(compiled(ast.Expression(last.value), filename, "eval"), names)
+            if value is not None:
+                names["_"] = value
+                sys.displayhook(value)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise
+    except Exception as error:
+        stand_ins.explain(error, names)
+        raise
+
+
+def compiled(source: Any, filename: str, mode: str = "exec") -> types.CodeType:
+    """Code of a cell, in which `await` may stand anywhere. Raises: SyntaxError."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return compile(source, filename, mode, flags, dont_inherit=True)
+
+
+def _run(code: types.CodeType, names: Namespace) -> Any:
+    found = eval(code, names)
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return found
+    global _loop
+    _loop = _loop or asyncio.new_event_loop()  # one for all cells: what they hold is bound to it
+    task = _loop.create_task(found)
+    try:
+        return _loop.run_until_complete(task)
+    except KeyboardInterrupt as error:  # the cell mustn't go on when another one awaits
+        task.cancel()
+        try:
+            _loop.run_until_complete(task)
+        except asyncio.CancelledError as end:
+            raise error.with_traceback(end.__traceback__) from None  # which knows the line
+        raise
+
+
+def call(payload: bytes, names: Namespace) -> bytes:
+    """Calls a function of the notebook with its arguments; its result, packed."""
+    sources, function, args, kwargs = unpack(payload)
+    for filename, (source, called) in sources.items():
+        place.remember(filename, source, called)
+    for own in _namespaces(function):
+        mine = {k for k in RANKS_OWN if not callable(own.get(k))}  # a page's device() stays
+        own |= {k: v for k, v in names.items() if k in mine or k not in own}
+    return pack(function(*args, **kwargs))
+
+
+def _namespaces(function: Any) -> list[Namespace]:
+    """The globals of the notebook's functions in a callable: those that came with their code.
+
+    A decorated, partial or bound one holds others. What a module defines has all its names there.
+    """
+    found: dict[int, Namespace] = {}
+    left, seen = [function], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        known = getattr(one, "__globals__", None)
+        if known is not None and known is not _of_module(known):
+            found[id(known)] = known
+        left += [getattr(one, name) for name in HOLDERS if callable(getattr(one, name, None))]
+        left += [each for each in map(_content, getattr(one, "__closure__", None) or ()) if each]
+    return list(found.values())
+
+
+def _of_module(known: Namespace) -> Namespace | None:
+    """The namespace of the module that these globals say they are of."""
+    return getattr(sys.modules.get(known.get("__name__", "")), "__dict__", None)
+
+
+def _content(holder: types.CellType) -> types.FunctionType | None:
+    """The function that a closure holds, None for anything else and for nothing."""
+    try:
+        held = holder.cell_contents
+    except ValueError:
+        return None
+    return held if isinstance(held, types.FunctionType) else None
+
+
+def pack(value: Any) -> bytes:
+    """Any value as bytes: functions of a notebook by their code, tensors by their numbers."""
+    import cloudpickle
+    import torch
+
+    file = io.BytesIO()
+    torch.save(value, file, pickle_module=cloudpickle)
+    return file.getvalue()
+
+
+def unpack(content: bytes) -> Any:
+    """What `pack` packed, tensors on the CPU. Only for lines that know the key."""
+    import torch
+
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
+
+
+def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure]:
+    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop".
+
+    `filename` is that of the cell that runs, "" where none does.
+    """
+    try:
+        return work(), {}
+    except KeyboardInterrupt as error:
+        return None, _failure("stop", error, filename)
+    except BaseException as error:
+        kind = "group" if _is_the_groups(error) else "python"
+        return None, _failure(kind, error, filename)
+
+
+def _failure(kind: str, error: BaseException, filename: str) -> Failure:
+    where = place.of_traceback(error.__traceback__)
+    if isinstance(error, SyntaxError) and where["line"] is None:
+        where |= {"line": error.lineno, "text": (error.text or "").strip()}
+    what = {"kind": kind, "name": type(error).__name__, "message": _message(error)}
+    return {**what, "trace": chain.lines(error, filename), **where}
+
+
+def locate(failure: Failure, filename: str) -> None:
+    """Says in which cell a failure was, where that isn't the one that runs."""
+    where = failure.get("cell") or filename
+    if where != filename and place.label(where).startswith(("In [", "ranks cell")):
+        failure["earlier"] = place.label(where)
+
+
+def _message(error: BaseException) -> str:
+    """What the error says, and the notes that were added to it."""
+    try:
+        return "\n".join([str(error), *getattr(error, "__notes__", ())])
+    except Exception:
+        return "(its message can't be written)"
+
+
+def _is_the_groups(error: BaseException) -> bool:
+    """Whether the process group itself failed: another rank's doing, as a rule."""
+    dist = sys.modules.get("torch.distributed")
+    kinds = (dist.DistError,) if dist else ()
+    if isinstance(error, kinds):
+        return True
+    text = _message(error).lower()
+    return isinstance(error, RuntimeError) and any(word in text for word in BROKEN)

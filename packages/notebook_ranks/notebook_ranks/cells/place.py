@@ -1,0 +1,205 @@
+"""Where a rank is: the line of the cell, the collective in which it waits, or the device."""
+
+import asyncio
+import dis
+import linecache
+import os
+import re
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from notebook_ranks.groups import flight, notes, waits
+
+WAITS = (f"torch{os.sep}distributed{os.sep}", f"nn{os.sep}parallel{os.sep}distributed.py")
+UNNAMED = {"wrapper", "inner", "_wrapped", "<module>", "<listcomp>", "<lambda>"}
+# What reads a tensor, or waits for an event, until the device has come so far.
+ON_DEVICE = tuple(f"torch{os.sep}{name}" for name in ("cuda", "accelerator", "_tensor"))
+READS = re.compile(
+    r"(\.(item|tolist|cpu|numpy|to|nonzero|synchronize)|\b(float|int|bool|print))\([^()]*\)$"
+)
+TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
+PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+CELLS: dict[str, str] = {}  # the files whose lines the reader wrote, and what they are called
+Place = dict[str, Any]
+Record = flight.Record
+Step = tuple[types.FrameType, int]  # a frame, and the line of it
+
+
+def remember(filename: str, source: str, called: str = "") -> None:
+    """Makes the lines of a cell known, for messages and tracebacks; `called` is "In [7]"."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(source), None, lines, filename)
+    CELLS[filename] = called or os.path.basename(filename).strip("<>")
+
+
+def file_of(number: int) -> str:
+    """The file of a notebook's cell for ranks; the first has number 1."""
+    return f"<ranks cell {number}>"
+
+
+def of_thread(thread_id: int) -> Place:
+    """Where a thread is now; `mark` changes with every instruction, `reads` is told by `_reads`."""
+    frame = sys._current_frames().get(thread_id)
+    steps: list[Step] = []
+    while frame is not None:
+        steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
+        frame = frame.f_back
+    found = describe([*reversed(steps), *_awaited(steps)])
+    if steps:
+        innermost = steps[0][0]
+        found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
+        found["call"] = found["call"] or notes.door(innermost) or _waiting_call(innermost)
+        found["reads"] = _reads(innermost)
+    return found
+
+
+def _awaited(steps: list[Step]) -> Iterator[Step]:
+    """Where the coroutine stands for which an event loop runs: it isn't on the thread's stack."""
+    loops = (frame for frame, _ in steps if frame.f_code.co_name == "run_until_complete")
+    for frame in loops:
+        task = frame.f_locals.get("future")
+        one = task.get_coro() if isinstance(task, asyncio.Task) and not task.done() else None
+        while isinstance(one, types.CoroutineType) and one.cr_frame and not one.cr_running:
+            yield one.cr_frame, one.cr_frame.f_lineno
+            one = one.cr_await
+
+
+def with_wait(place: Place, main: int, nccl: bool) -> Place:
+    """The place with what `waits` says of the process, and `wait`: for what its main thread waits.
+
+    None where it works (or sleeps). "call": for other ranks, without using a processor. "device":
+    for a GPU on which a collective is under way; the thread may spin. "set-up": for a group that is
+    made, or NCCL's first collective of one.
+    """
+    place |= {"needs": [], "acting": [], "wait": None, "pending": None}
+    if not place.get("reads") and not waits.may_wait(main):
+        return place  # the recorder isn't read: that takes milliseconds
+    entries = flight.entries()
+    unfinished = flight.pending(entries)
+    found = waits.of_process(main, unfinished)
+    if not found["waits"] and place.get("reads") and unfinished:
+        found |= {"waits": True, "needs": waits.collectives(unfinished)}
+    place |= {"needs": found["needs"], "acting": found["acting"]}
+    if found["waits"]:
+        kinds = {need["kind"] for need in found["needs"]}
+        devices = [n for n in found["needs"] if on_device(n, place)]
+        early = "set-up" in kinds or (nccl and "call" in kinds)
+        place["wait"] = "set-up" if early else "device" if devices else "call"
+        place["pending"] = devices[0] if devices else None
+        place["mark"] += f":{[(n['kind'], n.get('seq'), n.get('number')) for n in found['needs']]}"
+        place |= waits.state(entries)
+    return place
+
+
+def on_device(need: Record, place: Place) -> bool:
+    """Whether what a collective does happens on a GPU, or is awaited by reading a tensor of one."""
+    return need["kind"] == "collective" and (need["group"].startswith("nccl:") or not place["call"])
+
+
+def of_traceback(trace: types.TracebackType | None) -> Place:
+    """Where an exception came from."""
+    steps = []
+    while trace is not None:
+        steps.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return describe(steps)
+
+
+def describe(steps: Iterable[Step]) -> Place:
+    """`line` and `text` in the cell, `inside` the function below it, `call` and `tensors`.
+
+    The steps go from the outermost frame to the innermost. `call` is the first function of
+    torch.distributed among them, None where there is none.
+    """
+    place: Place = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
+    for frame, line in steps:
+        code = frame.f_code
+        if code.co_filename.endswith("c10d_logger.py") or code.co_filename == notes.__file__:
+            continue
+        if any(folder in code.co_filename for folder in WAITS):
+            if place["call"] is None and code.co_name not in UNNAMED:
+                place["call"], place["tensors"] = code.co_name, _tensors(frame)
+        elif code.co_filename in CELLS:
+            place |= {"line": line, "text": text(code.co_filename, line), "inside": ""}
+            place["cell"] = code.co_filename
+        elif place["line"] is not None and not is_librarys(code.co_filename):
+            name = os.path.basename(code.co_filename)
+            place["inside"] = f"{code.co_name}, {name} line {line}: {text(code.co_filename, line)}"
+    return place
+
+
+def is_librarys(filename: str) -> bool:
+    """Whether a file is an installed library's, or this package's own: nothing for a reader."""
+    return "site-packages" in filename or is_this_package(filename)
+
+
+def is_this_package(filename: str) -> bool:
+    """Whether a file is of the ranks' own package."""
+    return filename.startswith(PACKAGE)
+
+
+def folder_is_gone() -> bool:
+    """Whether the working folder of this process was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def label(filename: str) -> str:
+    """What a reader calls the cell or the file."""
+    return CELLS.get(filename) or os.path.basename(filename)
+
+
+def source(filename: str) -> str:
+    """All lines of a cell."""
+    return "".join(linecache.getlines(filename))
+
+
+def text(filename: str, line: int) -> str:
+    """A line, without its indentation."""
+    return linecache.getline(filename, line).strip()
+
+
+def _tensors(frame: types.FrameType) -> str:
+    """The type and shape of the first tensor among the arguments of a collective."""
+    for name in TENSORS:
+        value = frame.f_locals.get(name)
+        count = f"{len(value)} × " if isinstance(value, list | tuple) and value else ""
+        first: Any = value[0] if isinstance(value, list | tuple) and value else value
+        if hasattr(first, "shape") and hasattr(first, "dtype"):
+            return f"{count}{str(first.dtype).removeprefix('torch.')} {list(first.shape)}"
+    return ""
+
+
+def _waiting_call(frame: types.FrameType) -> str | None:
+    """`wait` or `backward` where the frame waits in C++ code that has no frame of its own."""
+    if frame.f_code.co_name == "_engine_run_backward":
+        return "backward"
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti and step.positions:
+            source = _segment(frame.f_code.co_filename, step.positions)
+            return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
+    return None
+
+
+def _reads(frame: types.FrameType) -> bool:
+    """Whether the frame may be waiting for the device: in `x.item()`, `if x:`, `synchronize()`."""
+    if any(name in frame.f_code.co_filename for name in ON_DEVICE):
+        return True
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti:
+            asks = "JUMP_IF" in step.opname or step.opname in ("TO_BOOL", "UNARY_NOT")
+            source = step.positions and _segment(frame.f_code.co_filename, step.positions)
+            return asks or bool(source and READS.search(source))
+    return False
+
+
+def _segment(filename: str, where: dis.Positions) -> str:
+    if where.lineno is None or where.end_lineno != where.lineno:
+        return ""
+    line = linecache.getline(filename, where.lineno).encode()
+    return line[where.col_offset : where.end_col_offset].decode(errors="replace")

@@ -1,0 +1,223 @@
+"""Who starts a Crew's ranks: a helper that forks them, new Pythons, or the reader's commands."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from notebook_ranks.engine import wire
+from notebook_ranks.processes import kill_group
+from notebook_ranks.watch.report import RanksError
+
+CONNECT_SECONDS = 120  # how long ranks may take to dial in
+IMPORT_SECONDS = 60  # how long the helper may take to import torch
+KILL_SECONDS = 5
+PROJECT = str(Path(__file__).resolve().parents[2])
+RECORDER = {"TORCH_FR_BUFFER_SIZE": "256", "TORCH_CPP_LOG_LEVEL": "FATAL"}
+# What torchrun's agent writes: as a worker has ended, in its summary, and otherwise.
+DEATH = re.compile(r"\(exitcode: (-?\d+)\) local_rank: \d+ \(pid: (\d+)\)")
+CAUSE = re.compile(r"rank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -?\d+ \(pid: (\d+)\)")
+AGENT = re.compile(r"[EWI]\d{4} .*torch/distributed/|\*{9}")
+PROGRAM = ["-m", "notebook_ranks.engine.rank_program"]
+
+
+class Starter:
+    """Starts ranks, which dial in at `listener`; hears of their deaths, and ends them."""
+
+    folder: str | None = None  # where the ranks' FileStores are, None where they share no folder
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.listener = wire.Listener(host)
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+
+    def start(self, n: int | None, environment: dict[str, str]) -> None:
+        """Begins to start the ranks; they dial in."""
+        raise NotImplementedError
+
+    def _launch(self, command: list[str], environment: dict[str, str]) -> None:
+        path = os.pathsep.join(filter(None, [PROJECT, environment.get("PYTHONPATH")]))
+        own = {wire.ADDRESS: self.listener.address, "PYTHONPATH": path}
+        self._running.append(
+            subprocess.Popen(
+                command,
+                env={**environment, **RECORDER, **own},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                start_new_session=True,  # Ctrl-C and a kernel's restart must not reach it
+            )
+        )
+
+    def said(self) -> str:
+        """The last five lines that the processes wrote, for a message."""
+        return "\n".join(self._written().splitlines()[-5:])
+
+    def _written(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")
+
+    def watched(self) -> list[wire.Line]:
+        """Lines that say something when `notices` has something new."""
+        return []
+
+    def notices(self) -> list[wire.Message]:
+        """What is known of ranks that died: `pid`, exit `code` (negative: a signal), `words`."""
+        return []
+
+    def alive(self) -> bool:
+        """Whether ranks can still dial in."""
+        return any(process.poll() is None for process in self._running)
+
+    def kill(self, pids: Sequence[int]) -> None:
+        """Ends every rank, and waits until they are gone; `pids` are those on this machine."""
+        for process in self._running:
+            process.terminate()  # torchrun ends its own workers
+        self._wait()
+        for pid in [*pids, *(process.pid for process in self._running)]:
+            kill_group(pid)
+        for process in self._running:
+            process.wait()
+        self._running.clear()
+
+    def _wait(self) -> None:
+        """Gives the processes a while to end."""
+        end = time.monotonic() + KILL_SECONDS
+        for process in self._running:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, end - time.monotonic()))
+
+    def close(self) -> None:
+        """Ends everything."""
+        self.kill([])
+        self.listener.close()
+        self._errors.close()
+
+
+class Forked(Starter):
+    """Ranks forked from a helper process that has torch imported already (Linux)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line: wire.Line | None = None
+        helper = [sys.executable, "-P", "-m", "notebook_ranks.engine.forker"]
+        self._launch(helper, {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+
+    def start(self, n: int | None, environment: dict[str, str]) -> None:
+        line = self._ready()
+        usual = {
+            "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+        }  # fmt: skip
+        own = {**usual, **environment, **RECORDER}
+        line.send(
+            {"do": "fork", "n": n, "environment": own, "path": sys.path, "folder": os.getcwd()}
+        )
+
+    def _ready(self) -> wire.Line:
+        """The line to the helper, once it has imported torch."""
+        end = time.monotonic() + IMPORT_SECONDS
+        while self._line is None:
+            if not self.alive() or time.monotonic() > end:
+                raise RanksError(f"The ranks' helper didn't start. It said: {self.said()}")
+            if found := self.listener.accept(0.1):
+                self._line, ready = found
+                self.folder = ready["folder"]
+        return self._line
+
+    def watched(self) -> list[wire.Line]:
+        return [self._line] if self._line else []
+
+    def notices(self) -> list[wire.Message]:
+        found = []
+        with suppress(EOFError, OSError):
+            while self._line and self._line.waiting():
+                found.append(self._line.receive()[0])
+        return [notice for notice in found if notice["type"] == "died"]
+
+    def kill(self, pids: Sequence[int]) -> None:
+        if self._line and self._helper_kills(self._line):
+            return
+        super().kill(pids)  # the helper is gone or stopped, and its ranks may not be
+
+    def _helper_kills(self, line: wire.Line) -> bool:
+        with suppress(EOFError, OSError):
+            line.send({"do": "kill"})
+            end = time.monotonic() + KILL_SECONDS
+            while line.waiting(max(0, end - time.monotonic())):
+                if line.receive()[0]["type"] == "killed":
+                    return True
+        return False
+
+    def close(self) -> None:
+        if self._line:
+            self._line.close()  # the helper kills its ranks and ends
+            self._line = None
+            self._wait()
+        super().close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Spawned(Starter):
+    """A new Python for each rank: slower, for systems where a process can't be forked safely."""
+
+    def start(self, n: int | None, environment: dict[str, str]) -> None:
+        for rank in range(n or 1):
+            ids = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": n, "LOCAL_WORLD_SIZE": n}
+            own = {name: str(value) for name, value in ids.items()}
+            self._launch([sys.executable, *PROGRAM], {**environment, **own, wire.STORE: "server"})
+
+    def notices(self) -> list[wire.Message]:
+        ended = [(rank, p.pid, p.poll()) for rank, p in enumerate(self._running)]
+        return [
+            {"rank": rank, "pid": pid, "code": code, "words": self.said()}
+            for rank, pid, code in ended
+            if code is not None
+        ]
+
+
+class Launched(Starter):
+    """Ranks that the reader's own commands start: torchrun, srun, mpirun, or plain Python."""
+
+    def __init__(self, commands: Sequence[str], host: str) -> None:
+        super().__init__(host)
+        self._commands = [shlex.split(command) for command in commands]
+
+    def start(self, n: int | None, environment: dict[str, str]) -> None:
+        for command in self._commands:
+            whole = [*command, *program_of(command)]
+            self._launch(whole, {**environment, wire.STORE: "server"})
+
+    def notices(self) -> list[wire.Message]:
+        """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
+        written = self._written()
+        found: list[wire.Message] = [
+            {"pid": int(pid), "code": int(code), "words": self.said()}
+            for code, pid in DEATH.findall(written)
+        ]
+        ranks = {int(pid): int(rank) for rank, pid in CAUSE.findall(written)}
+        return [n | {"rank": ranks[n["pid"]]} if n["pid"] in ranks else n for n in found]
+
+    def said(self) -> str:
+        """The last lines of the workers, or of a starter that doesn't report on them."""
+        lines = DEATH.split(self._written())[0].splitlines()
+        return "\n".join([line for line in lines if not AGENT.match(line)][-5:])
+
+
+def program_of(command: Sequence[str]) -> list[str]:
+    """What stands behind a starter's own options: the rank's program as this starter wants it."""
+    names = {Path(word).name for word in command}
+    if names & {"torchrun", "torch.distributed.run"}:
+        return PROGRAM
+    passed_on = [wire.ADDRESS, wire.STORE, "PYTHONPATH"]
+    passed_on += [wire.PREPARE] if wire.PREPARE in os.environ else []
+    exported = [word for name in passed_on for word in ("-x", name)]
+    return [*(exported if names & {"mpirun", "mpiexec"} else []), sys.executable, *PROGRAM]

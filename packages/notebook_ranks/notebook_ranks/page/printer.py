@@ -1,0 +1,209 @@
+"""Prints what the ranks print: rank by rank, in order, the first one live.
+
+Where somebody watches, a small area shows what the others are at meanwhile.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
+
+from notebook_ranks.page import live
+from notebook_ranks.watch.report import names
+
+Piece = tuple[str, str]  # the stream's name and what was written to it
+TAIL_CHARS = 2_000  # so much of a rank's text is looked at for its last lines
+MANY_RANKS = 8  # more than these have one line each in the live area
+MOST_RANKS = 32
+
+
+class Printer:
+    """Prints each rank's output under its name once all ranks before it have finished."""
+
+    def __init__(self, ranks: Iterable[int]) -> None:
+        self._waiting = sorted(ranks)
+        self.pieces: dict[int, list[Piece]] = {rank: [] for rank in self._waiting}
+        self._printed: dict[int, int] = defaultdict(int)  # how many of the pieces
+        self._finished: set[int] = set()
+        self._begun: dict[str, str] = {}  # an unfinished line for each stream
+        self._log: list[tuple[int, str, str]] = []  # what was printed, rank by rank
+        self._overheard: dict[int, str] = {}
+        self._area = live.Area()
+        self._held = False  # all that comes is printed with the rest, once the area goes
+
+    def add(self, rank: int, stream: str, text: str) -> None:
+        """A rank wrote something: text, a bundle as JSON ("display"), or "clear"."""
+        if stream == "clear":
+            self._clear(rank, wait=bool(text))
+        elif text:
+            self.pieces[rank].append((stream, text))
+        if rank not in self._waiting[1:]:  # also what a rank says that has finished
+            self._print_new(rank)
+
+    def overhear(self, rank: int, text: str) -> None:
+        """What a rank's programs wrote, which is added later."""
+        self._overheard[rank] = (self._overheard.get(rank, "") + text)[-TAIL_CHARS:]
+
+    def say(self, text: str) -> None:
+        """Prints a line of the notebook's own."""
+        self._emit(-1, "stdout", f"{text}\n")
+
+    def refresh(self, seconds: float) -> None:
+        """Shows what isn't printed yet, `seconds` after the cell began."""
+        if self._area.due(seconds):
+            text = self._unprinted()
+            if text:
+                self._area.draw(text, seconds)
+
+    def finish(self, rank: int) -> None:
+        """A rank will write nothing more in this cell."""
+        self._finished.add(rank)
+        self._held = self._area.there and self._finished == set(self.pieces)
+        while self._waiting and self._waiting[0] in self._finished:
+            first = self._waiting.pop(0)
+            self._print_new(first)
+            self._end_lines(first)
+            if self._waiting:
+                self._print_new(self._waiting[0])
+
+    def finish_all(self) -> None:
+        """Prints everything that is left; the area is gone."""
+        for rank in list(self._waiting):
+            self.finish(rank)
+        if self._area.there:
+            self._print_again()
+
+    def _print_new(self, rank: int) -> None:
+        new = self.pieces[rank][self._printed[rank] :]
+        self._printed[rank] += len(new)
+        for stream, text in new:
+            if stream == "display":
+                self._end_lines(rank)
+                self._emit(rank, stream, text)
+                continue
+            *lines, rest = (self._begun.pop(stream, "") + text).split("\n")
+            self._print(rank, stream, lines)
+            if rest:
+                self._begun[stream] = rest
+
+    def _end_lines(self, rank: int) -> None:
+        for stream, line in self._begun.items():
+            self._print(rank, stream, [line])
+        self._begun.clear()
+
+    def _print(self, rank: int, stream: str, lines: list[str]) -> None:
+        text = "".join(f"[rank {rank}] {live.as_it_stands(line)}\n" for line in lines)
+        if text:
+            self._emit(rank, stream, text)
+
+    def _emit(self, rank: int, stream: str, text: str) -> None:
+        self._log.append((rank, stream, text))
+        if not self._held:
+            _put(rank, stream, text)
+
+    def _clear(self, rank: int, wait: bool) -> None:
+        """Takes back what a rank has shown; what is printed only where a cell can be cleared."""
+        if not self._printed[rank]:
+            self.pieces[rank].clear()
+        elif self._area.allowed:
+            self.pieces[rank].clear()
+            self._printed[rank] = 0
+            self._begun.clear()
+            self._log = [piece for piece in self._log if piece[0] != rank]
+            self._print_again(wait)
+
+    def _print_again(self, wait: bool = False) -> None:
+        """The cell's outputs anew, without the area."""
+        self._area.clear_cell(wait=wait or bool(self._log))
+        for stream, pieces in groupby(self._log, key=itemgetter(1)):
+            if stream == "display":
+                for rank, _, text in pieces:
+                    _put(rank, stream, text)
+            else:
+                _put(-1, stream, "".join(text for _, _, text in pieces))
+
+    def _unprinted(self) -> str:
+        """The last lines of each rank that aren't printed: one or two for each."""
+        count = 1 if len(self.pieces) > MANY_RANKS else 2
+        lines = []
+        for rank in self._waiting[:MOST_RANKS]:
+            out = live.last_lines(self._tail(rank, "stdout") + self._overheard.get(rank, ""))
+            err = live.last_lines(self._tail(rank, "stderr"))
+            shown = out[-1:] + err[-1:] if out and err else out or err
+            lines += [f"[rank {rank}] {line}" for line in shown[-count:]]
+        return "\n".join(lines)
+
+    def _tail(self, rank: int, stream: str) -> str:
+        """The end of what a rank wrote to a stream and what isn't printed."""
+        begun = self._begun.get(stream, "") if rank == self._waiting[0] else ""
+        pieces = self.pieces[rank]
+        new = pieces[max(self._printed[rank], len(pieces) - TAIL_CHARS) :]
+        return (begun + "".join(text for name, text in new if name == stream))[-TAIL_CHARS:]
+
+
+def _put(rank: int, stream: str, text: str) -> None:
+    """Writes to the notebook's stream, or shows a bundle: as its text where there are no pictures.
+
+    A bundle that may be updated is known by its rank, as others may use the same name.
+    """
+    if stream != "display":
+        target = sys.stderr if stream == "stderr" else sys.stdout
+        target.write(text.encode(errors="replace").decode())
+        target.flush()
+        return
+    shown, shell, label = json.loads(text), live.frontend(), f"[rank {rank}]"
+    if shell is None:
+        plain = str(shown["data"].get("text/plain", "(it has no text)"))
+        _put(rank, "stdout", "".join(f"{label} {line}\n" for line in plain.split("\n")))
+    else:
+        if not shown["update"]:
+            _put(rank, "stdout", f"{label}\n")
+        live.publish(shell, shown, label)
+
+
+class Shown:
+    """What a rank printed and displayed in a cell: `text`, and `displays`, each by media type."""
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._pieces = list(pieces)
+
+    @property
+    def text(self) -> str:
+        """All that it printed, to stdout and stderr, as it came."""
+        return "".join(text for stream, text in self._pieces if stream != "display")
+
+    @property
+    def displays(self) -> list[live.Bundle]:
+        """The data of its figures, HTML and the like; pictures are in base64."""
+        return [json.loads(text)["data"] for stream, text in self._pieces if stream == "display"]
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _ipython_display_(self) -> None:
+        shell = live.frontend()
+        for stream, text in self._pieces:
+            if stream == "display" and shell is not None:
+                live.publish(shell, {**json.loads(text), "update": False, "id": None}, "")
+            elif stream == "display":
+                print(json.loads(text)["data"].get("text/plain", ""))
+            else:
+                print(text, end="", file=sys.stderr if stream == "stderr" else sys.stdout)
+
+
+latest: list[Printer] = []  # that of the last cell
+
+
+def output(rank: int) -> Shown:
+    """What a rank printed and displayed in the last cell, or the last function, whole.
+
+    In a notebook it shows itself, figures too. Raises: LookupError where nothing ran on that rank.
+    """
+    if not latest:
+        raise LookupError("Nothing has run on ranks yet.")
+    ran = latest[0].pieces
+    if rank not in ran:
+        raise LookupError(f"Rank {rank} had no part in the last cell, only {names(ran)}.")
+    return Shown(ran[rank])

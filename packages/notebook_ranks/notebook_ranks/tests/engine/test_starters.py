@@ -1,0 +1,121 @@
+"""Ranks that others start: torchrun (two agents), a stand-in for srun, new Pythons."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import notebook_ranks as ranks
+from notebook_ranks import session
+from notebook_ranks.engine.starters import program_of
+from notebook_ranks.session import START
+from notebook_ranks.tests import THOROUGH
+from notebook_ranks.tests.torchrun import TORCHRUN, free_port
+
+SUM = "x = torch.ones(2) * rank\ndist.all_reduce(x)\nx.tolist(), world_size"
+
+
+@pytest.fixture
+def sums(said, failing, ended):
+    """Checks that `n` ranks add up, and say the same of a fault as forked ones do."""
+
+    def check(n):
+        total = sum(range(n))
+        wanted = "".join(f"[rank {r}] ([{total}.0, {total}.0], {n})\n" for r in range(n))
+        assert said(SUM) == wanted
+        error = failing("if rank == 1:\n    1 / 0\ndist.barrier()", limit_seconds=240)
+        assert error.startswith("✗ rank 1, line 2: ZeroDivisionError: division by zero")
+        assert "waiting at line 3 in barrier" in error
+
+    return check
+
+
+def test_two_agents_of_torchrun_are_two_nodes_and_their_ranks_keep_their_number(sums):
+    where = f"--rdzv-backend c10d --rdzv-id 1 --rdzv-endpoint 127.0.0.1:{free_port()}"
+    agent = f"{TORCHRUN} --nnodes 2 --nproc-per-node 2 {where}"
+    ranks.connect(agent, agent)
+    assert ranks.pull("local_rank") == [0, 1, 0, 1]
+    sums(4)
+    with pytest.raises(ranks.RanksError, match="The command starts 4 ranks, not 3"):
+        ranks.start(3)
+
+
+@THOROUGH
+def test_srun_is_understood_as_a_stand_in_plays_it(sums, tmp_path):
+    """No Slurm here: the stand-in sets what srun sets, and starts as many processes."""
+    stand_in = tmp_path / "srun"
+    stand_in.write_text(
+        "#!/bin/sh\nfor i in 0 1; do SLURM_PROCID=$i SLURM_NTASKS=2 SLURM_LOCALID=$i "
+        'SLURM_NTASKS_PER_NODE=2 "$@" & done\nwait\n'
+    )
+    stand_in.chmod(0o755)
+    ranks.connect(str(stand_in))
+    sums(2)
+
+
+def test_where_no_process_can_be_forked_new_ones_are_spawned(said, failing, sums, monkeypatch):
+    ranks.stop()
+    monkeypatch.setenv(START, "spawn")
+    ranks.start(2)
+    sums(2)
+    assert said("rank") == "[rank 0] 0\n[rank 1] 1\n"
+    assert "✗ rank 1" in (error := failing(DIES)) and "killed by SIGKILL" in error
+
+
+def test_ranks_that_never_dial_in_are_a_sentence(ended):
+    with pytest.raises(ranks.RanksError, match="The ranks didn't start: none reported"):
+        ranks.connect("false")
+
+
+def test_the_program_is_named_as_each_starter_wants_it():
+    assert program_of(["python", "-m", "torch.distributed.run"])[0] == "-m"
+    assert program_of(["mpirun", "-n", "2"])[:2] == ["-x", "NOTEBOOK_RANKS"]
+    assert program_of(["srun"])[0] == sys.executable
+
+
+@THOROUGH
+@pytest.mark.parametrize("start", ["spawn", "torchrun"])
+def test_a_rank_that_dies_at_the_start_is_named_with_its_last_words(
+    start, monkeypatch, tmp_path, ended
+):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif os.environ.get('RANK') == '1':\n"
+        "    sys.stderr.write('no room on the disk\\n')\n    os._exit(3)\n"
+    )
+    ranks.stop()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(START, "spawn")
+    with pytest.raises(ranks.RanksError, match=r"rank 1 died \(the .* status 3\)\.\nno room on"):
+        ranks.start(3) if start == "spawn" else ranks.connect(f"{TORCHRUN} --nproc-per-node 3")
+
+
+def test_a_forked_rank_that_is_killed_at_the_start_is_named():
+    ranks.start(1)
+    (helper,) = session.now.starter._running
+    children = Path(f"/proc/{helper.pid}/task/{helper.pid}/children")
+    before = children.read_text()
+
+    def kill_the_first():
+        while not (found := set(children.read_text().split()) - set(before.split())):
+            time.sleep(0.001)
+        os.kill(min(map(int, found)), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    with pytest.raises(ranks.RanksError, match=r"rank 0 died \(killed by SIGKILL"):
+        ranks.start(12)
+    killer.join()
+    ranks.run_cell("dist.barrier()", 2)
+
+
+DIES = "import os, time\nif rank:\n    os.kill(os.getpid(), 9)\ntime.sleep(1000)"
+
+
+@THOROUGH
+def test_a_rank_of_torchrun_that_dies_while_others_compute_is_named(failing, ended):
+    ranks.connect(f"{TORCHRUN} --nproc-per-node 2")
+    assert "✗ rank 1" in (error := failing(DIES, limit_seconds=240)) and "SIGKILL" in error

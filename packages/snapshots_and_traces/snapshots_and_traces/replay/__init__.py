@@ -1,0 +1,8 @@
+"""A snapshot's events handed to an allocator again: as it was, and as it might have been."""
+
+from snapshots_and_traces.doors import door
+
+ROOMS, __getattr__, __dir__ = door(
+    __name__,
+    {"recorded": "blocks events is_repeated recorded_trace", "what_if": "program_of run"},
+)

@@ -1,0 +1,248 @@
+"""What looks wrong in a snapshot: rules, each with its numbers and with what to try.
+
+A rule that finds nothing says nothing. The thresholds stand here; they keep quiet about what every
+healthy run does: a cache that is a little larger than what is used, a forward pass that grows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.steps import growth
+from snapshots_and_traces.snapshots.lives import Array, History
+from snapshots_and_traces.snapshots.snapshot import Snapshot
+from snapshots_and_traces.snapshots.stacks import Stacks
+from snapshots_and_traces.units import size_text
+
+MiB = 2**20
+UNUSED_SHARE, UNUSED_BYTES = 0.2, 64 * MiB
+MANY_FREES, MANY_RETRIES, ASKED_AGAIN_SHARE = 10, 3, 0.05
+NO_PYTHON_SHARE, NO_STACK_SHARE = 0.9, 0.05
+EXPANDABLE = (
+    "Try expandable segments (PYTORCH_ALLOC_CONF, or by its older name PYTORCH_CUDA_ALLOC_CONF, "
+    "set to expandable_segments:True before the program starts)."
+)
+STEADY = "Try sizes that vary less, such as batches padded to a few lengths."
+HOLD_LESS = (
+    "Look below at who holds most at this moment, and hold less: a smaller batch, checkpointing, a "
+    "lower precision, or a tensor let go earlier."
+)
+OTHERS_FREE = (
+    "A free block serves its own stream and pool alone (a CUDA graph's is private), and its "
+    "segment goes back to the driver once all of it is free. Try fewer streams that allocate."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that looks wrong: `says` has the numbers, `advice` what to try, `moment` where."""
+
+    rule: str
+    title: str
+    says: str
+    advice: str
+    moment: int | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the rules look at: a device's history, and bytes in blocks at each moment."""
+
+    snapshot: Snapshot
+    history: History
+    used: Array
+
+    def unused(self, moment: int) -> int:
+        """Bytes that are reserved and in no block."""
+        return max(int(self.history.reserved[moment] - self.used[moment]), 0)
+
+    @property
+    def against_holes(self) -> str:
+        """What to try against fragmentation, but for what is on already."""
+        on = self.snapshot.settings.get("expandable_segments") is True
+        return STEADY if on else f"{EXPANDABLE} {STEADY}"
+
+
+def findings(snapshot: Snapshot, history: History) -> list[Finding]:
+    """What the rules find on the device of a history, the gravest first."""
+    blocks = replace(history.allocations, size=history.block_sizes)
+    case = Case(snapshot, history, blocks.totals(history.moments))
+    return [found for rule in RULES for found in rule(case)]
+
+
+def out_of_memory(case: Case) -> Iterator[Finding]:
+    """The first request that failed, and whether enough was free for it in all."""
+    of, places = case.history, case.history.trace.where("oom")
+    if not len(places):
+        return
+    event, moment = of.trace.event(int(places[0])), int(places[0]) + 1
+    unused, largest = case.unused(moment), MemoryMap(of).at(moment).largest_free
+    fragmented = unused + event.addr >= event.size > max(largest, event.addr)
+    others = f" {len(places) - 1:,} more requests failed." if len(places) > 1 else ""
+    says = (
+        f"{size_text(event.size)} were asked for while {size_text(of.live[moment])} were allocated "
+        f"of {size_text(of.reserved[moment])} reserved. {size_text(unused)} lay free in segments, "
+        f"the largest free block had {size_text(largest)}; the device had "
+        f"{size_text(event.addr)} left.{others}"
+    )
+    title, advice = f"Out of memory at event {moment:,}", HOLD_LESS
+    if fragmented:
+        title, advice = f"{title}, by fragmentation", case.against_holes
+        says += " Enough was free in all, but nowhere in one piece."
+    elif largest >= event.size:
+        advice = f"{OTHERS_FREE} {HOLD_LESS}"
+        says += " That block would do, so it is of another stream or pool."
+    yield Finding("out of memory", title, says, advice, moment)
+
+
+def fragmentation(case: Case) -> Iterator[Finding]:
+    """Reserved bytes that lay free even when most was allocated."""
+    of, peak = case.history, case.history.peak
+    unused, reserved = case.unused(peak), int(of.reserved[peak])
+    if unused < max(UNUSED_SHARE * reserved, UNUSED_BYTES):
+        return
+    largest = MemoryMap(of).at(peak).largest_free
+    asked = of.trace.where("segment_alloc", "segment_map")
+    spare = sum(case.unused(place) >= size for place, size in _sizes(case, asked))
+    says = (
+        f"When most was allocated, {size_text(unused)} of {size_text(reserved)} reserved "
+        f"({unused / reserved:.0%}) lay free, in pieces of at most {size_text(largest)}."
+    )
+    if spare:
+        says += (
+            f" {spare:,} of {len(asked):,} times the driver was asked for more while as much "
+            f"lay free."
+        )
+    title = f"{unused / reserved:.0%} of what was reserved lay free at the peak: fragmentation"
+    yield Finding("fragmentation", title, says, case.against_holes, peak)
+
+
+def leak(case: Case) -> Iterator[Finding]:
+    """A line that holds more after every step."""
+    for found in growth(case.history):
+        says = (
+            f"What {found.site} asked for and still held grew at each of {len(found.held) - 1} "
+            f"low points between steps: from {size_text(found.held[0])} to "
+            f"{size_text(found.held[-1])}, about {size_text(found.per_step)} a step."
+        )
+        advice = (
+            "Look for what keeps it: a list of losses or outputs (.item() or .detach() them), "
+            "a cache without a limit, a graph that is never let go."
+        )
+        yield Finding("growth", f"{found.site} holds more after every step", says, advice,
+                      found.moments[-1])  # fmt: skip
+
+
+def churn(case: Case) -> Iterator[Finding]:
+    """Segments given back to the driver and asked for again, each time at the cost of waiting."""
+    trace, reserved = case.history.trace, int(case.history.reserved.max())
+    frees = trace.where("segment_free", "segment_unmap")
+    asked = trace.where("segment_alloc", "segment_map")
+    again = asked[asked > frees[0]] if len(frees) else asked[:0]
+    emptied = np.isin(trace.stack[frees], _emptying(trace.stacks))
+    retries = int((np.isin(frees + 1, again) & ~emptied).sum())
+    freed, regained = int(trace.size[frees].sum()), int(trace.size[again].sum())
+    much = len(frees) >= MANY_FREES and min(freed, regained) >= ASKED_AGAIN_SHARE * reserved
+    if not (much or retries >= MANY_RETRIES):
+        return
+    title = f"{len(frees):,} segments given back to the driver, {len(again):,} asked for afterwards"
+    says = (
+        f"{len(frees):,} segments or parts of them ({size_text(freed)}) went back to the driver, "
+        f"and after the first it was asked for {len(again):,} ({size_text(regained)}). Giving back "
+        "waits for the device."
+    )
+    if emptied.any():
+        says += f" By their stacks, empty_cache() gave back {int(emptied.sum()):,}."
+    advice = "If you call torch.cuda.empty_cache(), don't: what it gives back is needed again."
+    if retries:
+        times = "Once" if retries == 1 else f"{retries:,} times"
+        says += (
+            f" {times} a request followed at once, as in a retry: memory is full, and the "
+            "allocator empties its cache to try again."
+        )
+        advice += f" Where memory is full, hold less. {case.against_holes}"
+    yield Finding("churn", title, says, advice, int(frees[0]) + 1)
+
+
+def _emptying(stacks: Stacks) -> list[int]:
+    """The stacks in which the program itself empties the cache."""
+    names = ("empty_cache", "emptyCache")
+    calls = (any(f.name.endswith(names) for f in stacks[n]) for n in range(len(stacks)))
+    return [n for n, found in enumerate(calls) if found]
+
+
+def begins_in_the_middle(case: Case) -> Iterator[Finding]:
+    """A trace that lost its beginning, or was begun late."""
+    start = case.history.start
+    if start.partial:
+        advice = (
+            "Record from before the model is built, and raise max_entries of "
+            "torch.cuda.memory._record_memory_history: only the last events are kept."
+        )
+        yield Finding("beginning", "The trace begins in the middle", str(start), advice, 0)
+    elif start.contradictions:
+        advice = "Write the snapshot while nothing runs: torch.cuda.synchronize() before it."
+        yield Finding("beginning", "Events contradict the end of the trace", str(start), advice)
+
+
+def ends_while_climbing(case: Case) -> Iterator[Finding]:
+    """A peak at the very end: the real one may come after it."""
+    of = case.history
+    last, top = of.moments - 1, int(of.live[of.peak])
+    if of.moments > 100 and of.peak >= 0.99 * last and of.live[last] >= 0.95 * top:
+        says = (
+            f"The peak is at event {of.peak:,} of {last:,}, and {size_text(of.live[last])} are "
+            f"still held at the end: what came later is not in the file, and may be more."
+        )
+        advice = "Write the snapshot after a whole step, the backward pass and the optimizer too."
+        yield Finding("climbing", "The trace ends at its peak", says, advice, of.peak)
+
+
+def stacks_without_python(case: Case) -> Iterator[Finding]:
+    """Stacks that name no line of the user's, and blocks with no stack at all."""
+    of, peak = case.history, case.history.peak
+    alive = of.allocations.at(peak)
+    numbers, sizes = of.stacks[alive], of.allocations.size[alive]
+    held, stacks = max(int(sizes.sum()), 1), of.trace.stacks
+    nothing = int(sizes[numbers == 0].sum())
+    native = {n for n in np.unique(numbers) if n and not any(f.is_python for f in stacks[n])}
+    foreign = int(sizes[np.isin(numbers, list(native))].sum())
+    if foreign > NO_PYTHON_SHARE * max(held - nothing, 1):
+        says = (
+            f"{size_text(foreign)} of {size_text(held)} at the peak have a stack of C++ functions "
+            "alone: no line of yours is named."
+        )
+        advice = "Record with _record_memory_history(stacks='all'), from the thread you run in."
+        yield Finding("C++ stacks", "The stacks are C++ alone", says, advice, peak)
+    if nothing >= NO_STACK_SHARE * held and nothing >= MiB:
+        says = (
+            f"{size_text(nothing)} of {size_text(held)} at the peak ({nothing / held:.0%}) have no "
+            "stack: they were allocated before recording began, or without context."
+        )
+        advice = "Record with _record_memory_history(context='all') from before the first tensor."
+        title = f"{nothing / held:.0%} of the peak has no history"
+        yield Finding("no history", title, says, advice, peak)
+
+
+def several_devices(case: Case) -> Iterator[Finding]:
+    """More than one device in a file: each has its own memory, its own peak."""
+    devices = case.snapshot.devices
+    if len(devices) > 1:
+        names = ", ".join(map(str, devices))
+        says = (
+            f"The file has devices {names}; all numbers here are of device "
+            f"{case.history.trace.device} alone."
+        )
+        yield Finding("devices", f"{len(devices)} devices", says, "Choose another at the top.")
+
+
+def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:
+    yield from zip(places.tolist(), case.history.trace.size[places].tolist(), strict=True)
+
+
+RULES = (
+    out_of_memory, leak, fragmentation, churn, ends_while_climbing, begins_in_the_middle,
+    stacks_without_python, several_devices,
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""A memory snapshot as one HTML file that needs no network, and as an object of a notebook.
+
+The page draws; what it says is worked out here. All of the file's own words travel inside one
+compressed piece in base64 and are shown as text, so that none of them can be taken for HTML.
+"""
+
+import pickle
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from snapshots_and_traces.offline.columns import packed
+from snapshots_and_traces.offline.page import OfflinePage
+from snapshots_and_traces.snapshot_viewer.data import content
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
+from snapshots_and_traces.snapshots.snapshot import Snapshot, load, loads
+from snapshots_and_traces.units import size_text
+
+RECORDING = (
+    "Call torch.cuda.memory._record_memory_history() before the work and "
+    "torch.cuda.memory._dump_snapshot(path) after it."
+)
+
+
+class SnapshotPage(OfflinePage):
+    """The page of a snapshot: shows itself in a notebook; `save(path)` writes it as one file.
+
+    A notebook stores one line of text for it. `device` is the one that it shows first.
+    """
+
+    what = "memory snapshot"
+    folder = Path(__file__).parent
+    scripts = "data.js", "page.js"
+
+    def __init__(self, snapshot: Snapshot, device: int | None = None) -> None:
+        require_events(snapshot)
+        self.words, columns = content(snapshot, device)
+        super().__init__(snapshot.name, packed(self.words, columns))
+
+    def __repr__(self) -> str:
+        devices = self.words["devices"]
+        first = devices[self.words["first"]]
+        which = f"device {first['number']} of {len(devices)}. " if len(devices) > 1 else ""
+        return f"[snapshot] {self.name}: {which}{first['sentence']}"
+
+
+def snapshot_page(
+    snapshot: "str | PathLike[str] | dict[str, Any] | Snapshot", device: int | None = None
+) -> SnapshotPage:
+    """The page of a snapshot: its file, the snapshot read, or what `cuda.memory._snapshot()` gives.
+
+    Nothing in a file is ever run. `device` is the one that the page shows first.
+    Raises: SnapshotError, a ValueError with one sentence, for a file that is no snapshot or has no
+    events; ValueError for a device that isn't there; OSError where there is no file to read.
+    """
+    if isinstance(snapshot, Snapshot):
+        return SnapshotPage(snapshot, device)
+    if isinstance(snapshot, dict):
+        return SnapshotPage(_of_dict(snapshot), device)
+    return SnapshotPage(load(snapshot), device)
+
+
+def _of_dict(content: dict[str, Any]) -> Snapshot:
+    try:
+        data = pickle.dumps(content, protocol=4)
+    except Exception as problem:  # whatever an object says that can't be pickled
+        raise SnapshotError(f"the dict is refused: it isn't plain data ({problem}).") from None
+    return loads(data, "the dict")
+
+
+def require_events(snapshot: Snapshot) -> None:
+    """Raises: SnapshotError where there is nothing to show.
+
+    A device with memory and no events can be shown where another has events.
+    """
+    if not any(len(trace) for trace in snapshot.traces):
+        held = sum(s.total_size for s in snapshot.all_segments)
+        also = f", only {size_text(held)} that are held" if held else ""
+        raise SnapshotError(f"{snapshot.name} has no events{also}: nothing to show. {RECORDING}")

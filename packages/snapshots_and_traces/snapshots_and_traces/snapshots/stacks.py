@@ -1,0 +1,143 @@
+"""Call stacks of a snapshot, each kept once and known by a number."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
+
+LONGEST_TEXT = 2000
+# How C++ frames name a backward function and an operator.
+BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|::apply)")
+OPERATOR = re.compile(r"at::_ops::(\w+)::call")
+CELL = re.compile(r"(?:^|/)ipykernel_\d+/\d+\.py$")  # a notebook's cell: its numbers say nothing
+# Frames through which torch calls every module's `forward`.
+PASSING = ("_wrapped_call_impl", "_call_impl")
+OUTSIDE = ("site-packages/", "dist-packages/", "/torch/", "/runpy.py", "/ipykernel/", "/IPython/")
+
+
+class Frame(NamedTuple):
+    """A function on a call stack, with the place it had reached."""
+
+    name: str
+    filename: str
+    line: int
+
+    @property
+    def is_python(self) -> bool:
+        return self.filename.endswith(".py") or self.filename.startswith("<")
+
+    @property
+    def is_own(self) -> bool:
+        """Python, and not of a library: the reader's own code, as far as a path tells."""
+        path = f"/{with_slashes(self.filename)}"
+        return self.is_python and not any(part in path for part in OUTSIDE)
+
+    def __str__(self) -> str:
+        path = with_slashes(self.filename)
+        place = "cell" if CELL.search(path) else path.rpartition("/")[2]
+        return f"{self.name}, {place}:{self.line}" if self.is_python else self.name
+
+
+def with_slashes(path: str) -> str:
+    """A path as Linux writes it, from there or from Windows."""
+    return path.replace("\\", "/")
+
+
+class Stacks:
+    """Stacks by number, the innermost function first; number 0 is the empty one."""
+
+    def __init__(self) -> None:
+        self._frames: list[Frame] = []
+        self._stacks: list[tuple[int, ...]] = [()]
+        self._number_of_frame: dict[Frame, int] = {}
+        self._number_of_stack: dict[tuple[int, ...], int] = {(): 0}
+        self._seen_frames: dict[int, int] = {}
+        self._seen_lists: dict[int, int] = {}
+        self._seen_frame_lists: dict[tuple[int, ...], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._stacks)
+
+    def __getitem__(self, number: int) -> tuple[Frame, ...]:
+        return tuple(self._frames[place] for place in self._stacks[number])
+
+    def intern(self, frames: Any) -> int:
+        """The number of a stack as the file has it, a list of dicts or nothing."""
+        if frames is None or frames == []:
+            return 0
+        known = self._seen_lists.get(id(frames))
+        if known is not None:
+            return known
+        if not isinstance(frames, list):
+            raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
+        same = tuple(map(id, frames))
+        number = self._seen_frame_lists.get(same)
+        if number is None:
+            stack = tuple(map(self._frame, frames))
+            number = self._number_of_stack.setdefault(stack, len(self._stacks))
+            if number == len(self._stacks):
+                self._stacks.append(stack)
+            self._seen_frame_lists[same] = number
+        self._seen_lists[id(frames)] = number
+        return number
+
+    def numbers(self, stacks: Sequence[Any]) -> Iterator[int]:
+        """The number of each of these stacks; a list that is there many times is read once."""
+        each = list(map(id, stacks))
+        found = dict(zip(each, stacks, strict=True))
+        numbers = {at: self.intern(frames) for at, frames in found.items()}
+        return map(numbers.__getitem__, each)
+
+    def forget_sources(self) -> None:
+        """Lets go of the file's own objects once everything is read."""
+        self._seen_frames, self._seen_lists, self._seen_frame_lists = {}, {}, {}
+
+    def _frame(self, raw: Any) -> int:
+        known = self._seen_frames.get(id(raw))
+        if known is None:
+            texts = (text_of(raw.get("name", "")), text_of(raw.get("filename", "")))
+            frame = Frame(*texts, int(raw.get("line", 0)))
+            known = self._number_of_frame.setdefault(frame, len(self._frames))
+            if known == len(self._frames):
+                self._frames.append(frame)
+            self._seen_frames[id(raw)] = known
+        return known
+
+
+def text_of(raw: Any) -> str:
+    """Text that can be shown; nothing for what is no text, whose own words might be endless.
+
+    Characters that would steer a terminal, or turn round what stands after them, become "?".
+    """
+    text = raw[:LONGEST_TEXT] if isinstance(raw, str) else ""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def who(stack: tuple[Frame, ...]) -> str:
+    """Who asked: the innermost frame of the reader's own code, else of Python, else of torch."""
+    for wanted in ("is_own", "is_python"):
+        for frame in stack:
+            if getattr(frame, wanted):
+                return str(frame)
+    return (native(stack) or ["native code" if stack else "no stack recorded"])[0]
+
+
+def path(stack: tuple[Frame, ...]) -> list[str]:
+    """The way to an allocation, the outermost first: Python's frames, then torch's operator."""
+    python = [
+        str(frame) for frame in reversed(stack) if frame.is_python and frame.name not in PASSING
+    ]
+    return [*python, *native(stack)] or [who(stack)]
+
+
+def native(stack: tuple[Frame, ...]) -> list[str]:
+    """The backward function and the operator that the C++ frames below Python's name."""
+    inner = [frame.name for frame in stack[: _innermost_python(stack)]]
+    backward = [found[1] for name in reversed(inner) if (found := BACKWARD.search(name))]
+    operators = [found[1] for name in reversed(inner) if (found := OPERATOR.search(name))]
+    return [*(f"backward, {name}" for name in backward[:1]), *(f"at::{n}" for n in operators[:1])]
+
+
+def _innermost_python(stack: tuple[Frame, ...]) -> int:
+    return next((place for place, frame in enumerate(stack) if frame.is_python), len(stack))

@@ -1,0 +1,169 @@
+"""A trace as its page has it: words, and columns of numbers, in whole nanoseconds.
+
+The events stand by lane, by row and by time. A longer trace than whole numbers of a browser can
+tell in nanoseconds is told in microseconds, or in milliseconds.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from snapshots_and_traces.offline.columns import Columns
+from snapshots_and_traces.trace_viewer.kinds import KINDS, PARTS, kinds
+from snapshots_and_traces.trace_viewer.lanes import Lane, lanes
+from snapshots_and_traces.traces import measures
+from snapshots_and_traces.traces.idle import WAITS, Idle, idle_times
+from snapshots_and_traces.traces.report import (
+    WORDS,
+    Overview,
+    about,
+    busiest,
+    overview,
+    printable,
+    ran_in_words,
+)
+from snapshots_and_traces.traces.trace import LOADER, Kind, Trace
+
+LARGEST = 2**52  # whole numbers up to here, and their differences, are exact in a browser
+MOST_PLACES, MOST_TOPS, MOST_STEPS = 50, 12, 200
+
+
+class Ticks:
+    """Seconds as whole numbers of a unit, the nanosecond if a browser can tell them."""
+
+    def __init__(self, longest: float) -> None:
+        rates = (10**9, 10**6, 10**3)
+        self.per_second = next((n for n in rates if longest * n < LARGEST), rates[-1])
+
+    @property
+    def unit(self) -> int:
+        """Nanoseconds in one of them."""
+        return 10**9 // self.per_second
+
+    def of(self, seconds: Any) -> np.ndarray:
+        """The nearest whole numbers."""
+        return np.rint(np.asarray(seconds) * self.per_second).astype(np.int64)
+
+
+def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
+    """The words of a page and its columns. Raises: TraceError where there is nothing to show."""
+    seen = [overview(trace, gpu) for gpu in _busiest_first(trace)]
+    columns, found = Columns(), lanes(trace)
+    ticks = Ticks(float(trace.end.max()))
+    order = np.concatenate([row for lane in found for row in lane.rows])
+    place = np.full(len(trace.start), -1)
+    place[order] = np.arange(len(order))
+    words = {
+        "unit": ticks.unit,
+        "end": int(ticks.of(trace.end.max())),
+        "about": about(trace),
+        "names": [printable(name) for name in trace.names],
+        "kinds": [[kind, *told] for kind, told in KINDS.items()],
+        "waits": [[WORDS[wait], PARTS[wait]] for wait in WAITS],
+        "lanes": [lane.in_words() for lane in found],
+        "events": _events(trace, found, order, place, ticks, columns),
+        "devices": [_device(trace, one, place, ticks, columns) for one in seen],
+        "steps": _steps(trace, ticks),
+    }
+    return words, columns.together()
+
+
+def _busiest_first(trace: Trace) -> list[int]:
+    """The GPUs; the host where there is none."""
+    first = busiest(trace)
+    return [first, *(gpu for gpu in trace.devices if gpu != first)]
+
+
+def _events(
+    trace: Trace, found: list[Lane], order: np.ndarray, place: np.ndarray, ticks: Ticks,
+    columns: Columns,
+) -> dict[str, list[int]]:  # fmt: skip
+    """Columns of the events. `passed` is from the begin of the one before in its row; `launch` and
+    `numbers` are one more than they are, so that 0 says none.
+    """
+    start, end = ticks.of(trace.start)[order], ticks.of(trace.end)[order]
+    firsts = np.cumsum([0, *(len(row) for lane in found for row in lane.rows)])[:-1]
+    passed = np.diff(start, prepend=0)
+    passed[firsts] = start[firsts]
+    launch = np.where(trace.launch >= 0, place[trace.launch] + 1, 0)  # 0 too where it isn't shown
+    column = {
+        "passed": passed, "took": end - start, "name": trace.name[order],
+        "kind": kinds(trace)[order], "launch": launch[order], "numbers": trace.numbers[order] + 1,
+    }  # fmt: skip
+    return {name: columns.add(values) for name, values in column.items()}
+
+
+def _device(
+    trace: Trace, seen: Overview, place: np.ndarray, ticks: Ticks, columns: Columns
+) -> dict[str, Any]:
+    whole = sum(seen.parts.values()) or 1.0
+    is_gpu = seen.device >= 0
+    idle = idle_times(trace, seen.device, seen.window) if is_gpu else _host_idle(trace)
+    longest = _longest(trace, seen, idle, place)
+    times, lengths = measures.launch_queue(trace, seen.device) if is_gpu else (np.empty(0),) * 2
+    begins, ends = ticks.of(idle.spans[:, 0]), ticks.of(idle.spans[:, 1])
+    return {
+        "number": seen.device,
+        "says": ran_in_words(trace, seen.device) if is_gpu else "",
+        "look": seen.look,
+        "parts": [
+            [WORDS[what], PARTS[what], int(ticks.of(took)), took / whole, longest[what]]
+            for what, took in seen.parts.items()
+            if took > 1e-9
+        ],
+        "tops": [
+            [printable(one.name), one.count, int(ticks.of(one.seconds))]
+            for one in seen.tops[:MOST_TOPS]
+        ],
+        "gaps": {
+            "begin": columns.add(begins),
+            "took": columns.add(ends - begins),
+            "why": columns.add(idle.why),
+            "endedBy": columns.add(np.where(idle.ended_by >= 0, place[idle.ended_by] + 1, 0)),
+        },
+        "queue": {
+            "passed": columns.add(np.diff(ticks.of(times), prepend=0)),
+            "length": columns.add(lengths),
+        },
+    }
+
+
+def _host_idle(trace: Trace) -> Idle:
+    """When the host ran no operator: without a cause of WAITS."""
+    spans = measures.host_gaps(trace)
+    return Idle(spans, np.full(len(spans), len(WAITS)), np.full(len(spans), -1))
+
+
+def _longest(
+    trace: Trace, seen: Overview, idle: Idle, place: np.ndarray
+) -> dict[str, list[list[int]]]:
+    """For each part, where its longest are: [0, an idle time] or [1, an event], longest first."""
+    kernels = trace.on(seen.device, Kind.KERNEL)
+    gaps = {wait: idle.why == n for n, wait in enumerate((*WAITS, "python"))}
+    events = {
+        "computing": kernels & ~trace.messages,
+        "communication": kernels & trace.messages,
+        "copying": trace.on(seen.device, Kind.COPY),
+        "operators": trace.kind == Kind.OPERATOR,
+    }
+    if seen.device < 0:
+        events["data"] = trace.named(LOADER)
+    found = {}
+    for what, which in gaps.items():
+        found[what] = [[0, int(i)] for i in _most(idle.seconds, which)]
+    for what, which in events.items():
+        shown = which & (place >= 0)
+        found[what] = [[1, int(place[i])] for i in _most(trace.seconds, shown)]
+    return found
+
+
+def _most(seconds: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """The places of those that took longest, at most MOST_PLACES."""
+    places = np.flatnonzero(which)
+    return places[np.argsort(-seconds[places], kind="stable")[:MOST_PLACES]]
+
+
+def _steps(trace: Trace, ticks: Ticks) -> list[list[Any]]:
+    """Name, begin and end of each step."""
+    steps = list(trace.steps.items())[:MOST_STEPS]
+    return [[printable(name), *ticks.of(window).tolist()] for name, window in steps]

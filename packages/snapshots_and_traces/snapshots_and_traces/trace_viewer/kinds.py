@@ -1,0 +1,34 @@
+"""What a bar of a trace is, in a word and a colour: on the page, and in the still picture of it."""
+
+import numpy as np
+
+from snapshots_and_traces.traces.idle import WAITS, blocking
+from snapshots_and_traces.traces.trace import Kind, Trace
+
+BLOCKING, MESSAGE = (
+    len(Kind),
+    len(Kind) + 1,
+)  # beside those of Kind: what some of them are, told apart
+KINDS = {  # in the order of a legend: the word, and three shades of which a name chooses one
+    int(Kind.ANNOTATION): ("annotation", ("#F3DFC6", "#EDD3B2", "#F7E8D5")),
+    int(Kind.OPERATOR): ("operator", ("#A9D3EE", "#93C6E8", "#BFDFF3")),
+    int(Kind.RUNTIME): ("call to the GPU", ("#009E73",) * 3),
+    BLOCKING: ("call that waits for the GPU", ("#E69F00",) * 3),
+    int(Kind.KERNEL): ("kernel", ("#F0E442", "#E0D336", "#F5EC7A")),
+    MESSAGE: ("message between GPUs", ("#7B5EA7",) * 3),
+    int(Kind.COPY): ("copy or memset", ("#CC79A7",) * 3),
+    int(Kind.OTHER): ("Python or other", ("#DDD8CC", "#D3CDBE", "#E6E2D8")),
+}
+IDLE = dict(zip(WAITS, ("#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2"), strict=True))
+PARTS = IDLE | {
+    "computing": "#F0E442", "communication": "#7B5EA7", "copying": "#CC79A7",
+    "operators": "#93C6E8", "python": "#E2E2E2",
+}  # fmt: skip
+
+
+def kinds(trace: Trace) -> np.ndarray:
+    """For each event, which of KINDS."""
+    found = trace.kind.astype(np.int64)
+    found[blocking(trace)] = BLOCKING
+    found[trace.messages] = MESSAGE
+    return found
