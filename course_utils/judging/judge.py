@@ -15,7 +15,8 @@ from course_utils.core import evidence, files
 from course_utils.core.machine import GPU, Machine
 from course_utils.core.recording import SPREAD
 from course_utils.judging import plausible
-from snapshots_and_traces.snapshots import safe_pickle
+from snapshots_and_traces.snapshots.loading import loads
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 
 Content = dict[str, Any]
 
@@ -161,6 +162,6 @@ def _snapshot(row: evidence.Row, file: Path, path: Path) -> Iterator[str]:
     if found := HOME.search(content):
         yield f"holds a path of a machine, {found[0].decode()!r}"
     try:
-        safe_pickle.read(content)
-    except safe_pickle.SnapshotError as error:
+        loads(content, str(row["file"]))
+    except SnapshotError as error:
         yield f"can't be opened: {error}"

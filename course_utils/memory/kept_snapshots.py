@@ -14,7 +14,8 @@ from course_utils.core import evidence, files, recording
 from course_utils.memory.made_snapshots import write
 from course_utils.memory.on_gpu import emptied
 from snapshots_and_traces.snapshots import safe_pickle, stacks
-from snapshots_and_traces.snapshots.snapshot import Snapshot, load
+from snapshots_and_traces.snapshots.loading import load
+from snapshots_and_traces.snapshots.snapshot import Snapshot
 
 LARGEST_KEPT = 2 * 2**20
 Program = Callable[[torch.device], Any]

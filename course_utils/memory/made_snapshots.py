@@ -6,6 +6,7 @@ that counts events. The file has torch's own schema, and says that it was made.
 """
 
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from course_utils.memory.fake_gpu import fake_gpu
 from snapshots_and_traces.allocator.rules import Block, CachingAllocator
 from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.recorder import Recorder
-from snapshots_and_traces.snapshots.snapshot import Snapshot, loads
+from snapshots_and_traces.snapshots.snapshot import Snapshot, snapshot_of
 
 
 def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
 
 def loaded(content: dict[str, Any], name: str = "made") -> Snapshot:
     """A snapshot's dict, read as a file would be."""
-    return loads(pickle.dumps(content, protocol=4), name)
+    return snapshot_of(content, sys.maxsize, name)
 
 
 def write(snapshot: dict[str, Any], path: Path) -> None:

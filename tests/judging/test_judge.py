@@ -83,7 +83,7 @@ def test_a_snapshot_is_beside_its_recording_unchanged_and_opens_safely(keep):
     named = str(beside.relative_to(files.RECORDED))
 
     def verdict(content=None, name=named, digest=None):
-        data = pickle.dumps(content or {"segments": []}, 4)
+        data = pickle.dumps(content or {"segments": [], "device_traces": []}, 4)
         beside.write_bytes(data)
         row = {"file": name, "file_sha256": digest or hashlib.sha256(data).hexdigest()}
         lines, _ = offering.verdict(keep("snapshot", [row]).parents[2])

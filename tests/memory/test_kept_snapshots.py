@@ -9,7 +9,7 @@ from course_utils.core import evidence, files, recording
 from course_utils.memory import kept_snapshots
 from course_utils.memory.kept_snapshots import kept, take_snapshot
 from course_utils.memory.made_snapshots import made, write
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 
 OF = "09_memory_snapshots/snapshot_leak"
 NATIVE = "std::vector<at::Tensor> torch::autograd::generated::AddBackward0::apply(std::vector&&)"

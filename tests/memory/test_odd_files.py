@@ -15,7 +15,8 @@ from snapshots_and_traces.replay.recorded import is_repeated, recorded_trace
 from snapshots_and_traces.replay.what_if import program_of, run
 from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
 from snapshots_and_traces.snapshots.lives import history
-from snapshots_and_traces.snapshots.snapshot import SnapshotError, loads
+from snapshots_and_traces.snapshots.loading import loads
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 
 pytestmark = pytest.mark.without_torch
 

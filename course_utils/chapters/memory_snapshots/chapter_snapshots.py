@@ -13,7 +13,7 @@ from course_utils.memory import counting, kept_snapshots
 from course_utils.memory.made_snapshots import of_storages, write
 from snapshots_and_traces.snapshots import stacks
 from snapshots_and_traces.snapshots.lives import History, history
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 
 CHAPTER = "09_memory_snapshots"
 FOLDER = files.DATA / "snapshots"

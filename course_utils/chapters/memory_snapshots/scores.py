@@ -15,7 +15,7 @@ from course_utils.lesson.exercises import Wrong
 from snapshots_and_traces.allocator.rules import CachingAllocator
 from snapshots_and_traces.replay.recorded import recorded_trace
 from snapshots_and_traces.replay.what_if import Program, program_of
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 
 
 def all_right(**functions: Any) -> str:

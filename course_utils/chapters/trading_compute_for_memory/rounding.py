@@ -13,7 +13,7 @@ def granted(n_bytes: int) -> float:
     """The bytes that a tensor takes among others of its size.
 
     An end of up to 1 MiB isn't cut off: that of the tensor's own segment, or of the 20 MiB that
-    several share, each then a part of it. Chapter 9 has the rules (memory/allocator/rules.py).
+    several share, each then a part of it. Chapter 9 has the rules.
     """
     if n_bytes <= LARGEST_SMALL:
         return n_bytes

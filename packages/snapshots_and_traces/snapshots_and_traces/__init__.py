@@ -12,7 +12,7 @@ ROOMS, __getattr__, __dir__ = door(
         "snapshot_viewer.page": "snapshot_page",
         "trace_viewer.page": "trace_page",
         "snapshots.lives": "history",
-        "snapshots.snapshot": "load loads",
+        "snapshots.loading": "load loads",
         "traces.reading": "read_trace",
         "traces.report": "summary",
     },

@@ -17,7 +17,7 @@ from snapshots_and_traces.snapshot_viewer.bands import GROUPS, bands, groups
 from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
 from snapshots_and_traces.snapshot_viewer.words import allocation_lines
 from snapshots_and_traces.snapshots.lives import BEFORE, history
-from snapshots_and_traces.snapshots.snapshot import load, loads
+from snapshots_and_traces.snapshots.loading import load, loads
 from snapshots_and_traces.tests.support.snapshots import (
     changed,
     opened,

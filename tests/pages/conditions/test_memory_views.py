@@ -9,7 +9,7 @@ from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.trace_pages import write_notebook
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 
-BEGIN = "from snapshots_and_traces.snapshots.snapshot import load\nsnapshot = load('toy.pickle')"
+BEGIN = "from snapshots_and_traces.snapshots.loading import load\nsnapshot = load('toy.pickle')"
 VIEW = "from course_utils.memory.views.{0} import {1}\n{1}(snapshot)"
 VIEWS = {
     "timeline": VIEW.format("timeline", "MemoryTimeline"),

@@ -4,7 +4,7 @@ The page draws; what it says is worked out here. All of the file's own words tra
 compressed piece in base64 and are shown as text, so that none of them can be taken for HTML.
 """
 
-import pickle
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 from snapshots_and_traces.offline.columns import packed
 from snapshots_and_traces.offline.page import OfflinePage
 from snapshots_and_traces.snapshot_viewer.data import content
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
-from snapshots_and_traces.snapshots.snapshot import Snapshot, load, loads
+from snapshots_and_traces.snapshots.snapshot import Snapshot, snapshot_of
 from snapshots_and_traces.units import size_text
 
 RECORDING = (
@@ -62,10 +63,9 @@ def snapshot_page(
 
 def _of_dict(content: dict[str, Any]) -> Snapshot:
     try:
-        data = pickle.dumps(content, protocol=4)
-    except Exception as problem:  # whatever an object says that can't be pickled
-        raise SnapshotError(f"the dict is refused: it isn't plain data ({problem}).") from None
-    return loads(data, "the dict")
+        return snapshot_of(content, sys.maxsize, "the dict")
+    except SnapshotError as problem:
+        raise SnapshotError(f"the dict is refused: {problem}") from None
 
 
 def require_events(snapshot: Snapshot) -> None:

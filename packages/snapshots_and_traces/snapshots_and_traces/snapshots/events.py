@@ -136,7 +136,7 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
         column(map(itemgetter("size"), raw)),
         column(map(itemgetter("stream"), raw)),
         column(of_each("time_us", 0)),
-        column(stacks.numbers(list(of_each("frames"))), np.int32),
+        column(stacks.numbers(of_each("frames")), np.int32),
         numbers("category", categories, text_of),
         numbers("pool_id", pools, pool_of),
         tuple(categories), tuple(pools), stacks,

@@ -6,15 +6,10 @@ of torch 2.1 to 2.13 differ in the fields that they lack.
 Source of the schema: torch/csrc/cuda/Module.cpp and torch/cuda/_memory_viz.py.
 """
 
-import io
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from snapshots_and_traces.snapshots import safe_pickle
 from snapshots_and_traces.snapshots.events import (
     Trace,
     Walked,
@@ -112,33 +107,8 @@ class Snapshot:
         return device if device is not None else known[0]
 
 
-def load(path: "str | PathLike[str]", largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
-    """The snapshot in a file that `_dump_snapshot` wrote; nothing in the file is ever run.
-
-    Raises: SnapshotError, a ValueError with one sentence, for a file that is anything else;
-    OSError where there is no file to read.
-    """
-    path = Path(path)
-    with path.open("rb") as file:
-        return _loaded(file, path.name, largest_bytes)
-
-
-def loads(data: bytes, name: str) -> Snapshot:
-    """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
-    return _loaded(io.BytesIO(data), name)
-
-
-def _loaded(file: IO[bytes], name: str, largest_bytes: int = safe_pickle.LARGEST_BYTES) -> Snapshot:
-    try:
-        with safe_pickle.without_collector():
-            return _snapshot(
-                name, safe_pickle.read_file(file, largest_bytes), file.seek(0, os.SEEK_END)
-            )
-    except SnapshotError as problem:
-        raise SnapshotError(f"{name} is refused: {problem}") from None
-
-
-def _snapshot(name: str, content: Any, size: int) -> Snapshot:
+def snapshot_of(content: Any, size: int, name: str = "") -> Snapshot:
+    """The snapshot in what a pickle of `size` bytes holds. Raises: SnapshotError."""
     try:
         parts = content["segments"], content["device_traces"]
     except (TypeError, KeyError, IndexError):

@@ -1,12 +1,13 @@
 """Call stacks of a snapshot, each kept once and known by a number."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 
 LONGEST_TEXT = 2000
+SPARSE = 6  # of so many frames one tells which stacks may be the same
 # How C++ frames name a backward function and an operator.
 BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|::apply)")
 OPERATOR = re.compile(r"at::_ops::(\w+)::call")
@@ -47,60 +48,66 @@ def with_slashes(path: str) -> str:
 class Stacks:
     """Stacks by number, the innermost function first; number 0 is the empty one."""
 
-    def __init__(self) -> None:
-        self._frames: list[Frame] = []
-        self._stacks: list[tuple[int, ...]] = [()]
+    def __init__(
+        self, frames: Sequence[Frame] = (), stacks: Sequence[tuple[int, ...]] = ((),)
+    ) -> None:
+        self.frames, self.stacks = [*frames], [*stacks]  # a stack is places of frames
         self._number_of_frame: dict[Frame, int] = {}
         self._number_of_stack: dict[tuple[int, ...], int] = {(): 0}
         self._seen_frames: dict[int, int] = {}
         self._seen_lists: dict[int, int] = {}
-        self._seen_frame_lists: dict[tuple[int, ...], int] = {}
+        self._alike: dict[tuple[int, ...], list[tuple[list[Any], int]]] = {}
 
     def __len__(self) -> int:
-        return len(self._stacks)
+        return len(self.stacks)
 
     def __getitem__(self, number: int) -> tuple[Frame, ...]:
-        return tuple(self._frames[place] for place in self._stacks[number])
+        return tuple(self.frames[place] for place in self.stacks[number])
 
     def intern(self, frames: Any) -> int:
         """The number of a stack as the file has it, a list of dicts or nothing."""
         if frames is None or frames == []:
             return 0
-        known = self._seen_lists.get(id(frames))
-        if known is not None:
-            return known
-        if not isinstance(frames, list):
-            raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
-        same = tuple(map(id, frames))
-        number = self._seen_frame_lists.get(same)
+        number = self._seen_lists.get(id(frames))
         if number is None:
-            stack = tuple(map(self._frame, frames))
-            number = self._number_of_stack.setdefault(stack, len(self._stacks))
-            if number == len(self._stacks):
-                self._stacks.append(stack)
-            self._seen_frame_lists[same] = number
-        self._seen_lists[id(frames)] = number
+            if not isinstance(frames, list):
+                raise SnapshotError("its fields are not those of a snapshot: frames are a list.")
+            self._seen_lists[id(frames)] = number = self._number(frames)
         return number
 
-    def numbers(self, stacks: Sequence[Any]) -> Iterator[int]:
-        """The number of each of these stacks; a list that is there many times is read once."""
-        each = list(map(id, stacks))
-        found = dict(zip(each, stacks, strict=True))
-        numbers = {at: self.intern(frames) for at, frames in found.items()}
-        return map(numbers.__getitem__, each)
+    def _number(self, frames: list[Any]) -> int:
+        """The number of a list that wasn't seen yet; it may hold the same frames as another.
+
+        To take the identities of all its frames would be the slowest part of reading a file. So a
+        few of them choose the lists that may be the same, and these are compared as they are.
+        """
+        alike = self._alike.setdefault((len(frames), *map(id, frames[::SPARSE])), [])
+        for other, number in alike:
+            if other == frames:
+                return number
+        stack = tuple(map(self._frame, frames))
+        number = self._number_of_stack.setdefault(stack, len(self.stacks))
+        if number == len(self.stacks):
+            self.stacks.append(stack)
+        alike.append((frames, number))
+        return number
+
+    def numbers(self, stacks: Iterable[Any]) -> Iterator[int]:
+        """The number of each of these stacks."""
+        return map(self.intern, stacks)
 
     def forget_sources(self) -> None:
         """Lets go of the file's own objects once everything is read."""
-        self._seen_frames, self._seen_lists, self._seen_frame_lists = {}, {}, {}
+        self._seen_frames, self._seen_lists, self._alike = {}, {}, {}
 
     def _frame(self, raw: Any) -> int:
         known = self._seen_frames.get(id(raw))
         if known is None:
             texts = (text_of(raw.get("name", "")), text_of(raw.get("filename", "")))
             frame = Frame(*texts, int(raw.get("line", 0)))
-            known = self._number_of_frame.setdefault(frame, len(self._frames))
-            if known == len(self._frames):
-                self._frames.append(frame)
+            known = self._number_of_frame.setdefault(frame, len(self.frames))
+            if known == len(self.frames):
+                self.frames.append(frame)
             self._seen_frames[id(raw)] = known
         return known
 

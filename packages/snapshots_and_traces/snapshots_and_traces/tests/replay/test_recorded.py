@@ -7,8 +7,8 @@ import pytest
 
 from snapshots_and_traces.allocator.rules import MiB
 from snapshots_and_traces.replay.recorded import is_repeated, recorded_trace
+from snapshots_and_traces.snapshots.loading import load, loads
 from snapshots_and_traces.snapshots.recorder import Recorder
-from snapshots_and_traces.snapshots.snapshot import load, loads
 from snapshots_and_traces.tests.support.broken_rules import BROKEN, NoLargeBuffer, WorstFit
 from snapshots_and_traces.tests.support.random_program import recorded_run
 from snapshots_and_traces.tests.support.replay import RecordedDriver, replay

@@ -8,8 +8,8 @@ from snapshots_and_traces.allocator.rules import CachingAllocator, Driver, MiB, 
 from snapshots_and_traces.allocator.settings import Settings
 from snapshots_and_traces.replay.recorded import recorded_trace
 from snapshots_and_traces.replay.what_if import Program, Step, program_of, run
+from snapshots_and_traces.snapshots.loading import load, loads
 from snapshots_and_traces.snapshots.recorder import Recorder
-from snapshots_and_traces.snapshots.snapshot import load, loads
 from snapshots_and_traces.tests.support.replay import replay
 from snapshots_and_traces.tests.support.snapshots import asked_for, real
 

@@ -6,7 +6,7 @@ import pytest
 from snapshots_and_traces.offline.columns import packed
 from snapshots_and_traces.snapshot_viewer.data import content, sentence
 from snapshots_and_traces.snapshots.lives import history
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.offline_pages import column
 from snapshots_and_traces.tests.support.snapshots import real, some_work

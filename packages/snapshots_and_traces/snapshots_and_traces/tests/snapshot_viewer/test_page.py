@@ -6,8 +6,8 @@ import pytest
 
 from snapshots_and_traces.snapshot_viewer.data import MOST_LINES
 from snapshots_and_traces.snapshot_viewer.page import SnapshotPage, snapshot_page
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
-from snapshots_and_traces.snapshots.snapshot import load
 from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.offline_pages import unpacked
 
@@ -83,7 +83,7 @@ def with_event(place, **changes):
 def test_a_dict_that_is_no_snapshot_or_cannot_be_is_refused_in_one_sentence(monkeypatch):
     for content, said in (
         ({"weights": [1, 2]}, "the dict is refused: it holds no `segments`"),
-        ({"segments": lambda: 1}, "the dict is refused: it isn't plain data"),
+        ({"segments": lambda: 1, "device_traces": []}, "a list belongs it has function"),
         (with_event(1, size=2**62), "no GPU has that"),
     ):
         with pytest.raises(SnapshotError, match=said) as refused:

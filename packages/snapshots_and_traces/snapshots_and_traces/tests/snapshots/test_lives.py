@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from snapshots_and_traces.snapshots.lives import history
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.snapshots import MIB, opened, real, state_of
 from snapshots_and_traces.tests.support.toy_allocator import ToyAllocator

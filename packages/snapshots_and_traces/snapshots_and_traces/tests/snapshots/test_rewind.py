@@ -2,8 +2,8 @@
 
 import pytest
 
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.rewind import rewind
-from snapshots_and_traces.snapshots.snapshot import load
 from snapshots_and_traces.tests.support.snapshots import real, some_work
 
 pytestmark = pytest.mark.without_torch

@@ -5,8 +5,9 @@ import pickle
 
 import pytest
 
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.rewind import rewind
-from snapshots_and_traces.snapshots.snapshot import SnapshotError, load
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 from snapshots_and_traces.tests.support.snapshots import changed, real, some_work
 
 pytestmark = pytest.mark.without_torch

@@ -4,7 +4,8 @@ import pickle
 import random
 from typing import Any
 
-from snapshots_and_traces.snapshots.snapshot import Snapshot, loads
+from snapshots_and_traces.snapshots.loading import loads
+from snapshots_and_traces.snapshots.snapshot import Snapshot
 from snapshots_and_traces.tests.support.toy_allocator import ToyAllocator
 
 MIB = 2**20

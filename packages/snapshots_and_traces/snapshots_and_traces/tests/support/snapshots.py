@@ -9,7 +9,7 @@ import pytest
 from snapshots_and_traces.replay.recorded import recorded_trace
 from snapshots_and_traces.replay.what_if import Program, program_of
 from snapshots_and_traces.snapshots.lives import History, history
-from snapshots_and_traces.snapshots.snapshot import load
+from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.tests.support.toy_allocator import ToyAllocator
 
 HERE = Path(__file__).resolve().parents[5]  # the repository, which has some to open

@@ -1,0 +1,165 @@
+"""Opening anybody's snapshot: in a process of its own, which may take so much memory and time.
+
+The unpickler there refuses whatever a file asks for, so nothing of it runs. A file that claims more
+memory than it should, takes too long, or crashes Python ends that process, and is refused here with
+a sentence. What comes back are columns of numbers and texts, in a pickle that is read as warily.
+On macOS the system doesn't enforce the limit of memory; Windows has neither limit.
+"""
+
+import gc
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snapshots_and_traces.snapshots import safe_pickle
+from snapshots_and_traces.snapshots.events import Trace
+from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
+from snapshots_and_traces.snapshots.snapshot import Block, Segment, Snapshot, snapshot_of
+from snapshots_and_traces.snapshots.stacks import Frame, Stacks
+
+LARGEST_BYTES = 2**30
+# A snapshot takes 4 to 5 times its file's size in memory, and a second for 40 MB of it.
+LEAST_MEMORY, MEMORY_PER_BYTE = 10**9, 8
+LEAST_SECONDS, SECONDS_PER_BYTE = 5, 1 / 10e6
+READ, REFUSED = b"+", b"-"  # the first byte that the process writes
+PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+    "from snapshots_and_traces.snapshots.loading import child; child(*sys.argv[2:])"
+)
+
+
+def load(path: "str | PathLike[str]", largest_bytes: int = LARGEST_BYTES) -> Snapshot:
+    """The snapshot in a file that `_dump_snapshot` wrote; nothing in the file is ever run.
+
+    Raises: SnapshotError, a ValueError with one sentence, for a file that is anything else, or
+    takes too much memory or time; OSError where there is no file to read.
+    """
+    path = Path(path)
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size > largest_bytes:
+            raise SnapshotError(
+                f"{path.name} is refused: it has {size:,} bytes, over the limit of "
+                f"{largest_bytes:,}; where you trust it and have the memory, pass a larger "
+                "`largest_bytes`."
+            )
+        file.seek(0)
+        return _apart({"stdin": file}, size, path.name)
+
+
+def loads(data: bytes, name: str) -> Snapshot:
+    """The snapshot in the bytes of such a file. Raises: SnapshotError as `load` does."""
+    return _apart({"input": data}, len(data), name)
+
+
+def _apart(source: dict[str, Any], size: int, name: str) -> Snapshot:
+    """What another process reads of a file of that size."""
+    memory = int(max(LEAST_MEMORY, MEMORY_PER_BYTE * size))
+    seconds = int(LEAST_SECONDS + SECONDS_PER_BYTE * size)
+    path = [str(Path(__file__).resolve().parents[2]), *sys.path]
+    command = [sys.executable, "-I", "-S", "-c", PROGRAM, json.dumps(path)]
+    own = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(size), str(memory), str(seconds)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=own, **source,
+    )  # fmt: skip
+    if done.stdout[:1] == READ and done.returncode == 0:
+        return unpacked(done.stdout[1:], name)
+    if done.stdout[:1] == REFUSED:
+        raise SnapshotError(f"{name} is refused: {done.stdout[1:].decode()}")
+    raise SnapshotError(f"{name} is refused: {_why(done.returncode, memory, seconds)}")
+
+
+def _why(code: int, memory: int, seconds: int) -> str:
+    if os.name == "posix" and code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"reading its few values takes over {seconds} s of a processor."
+    return f"it ended the process that read it, with status {code}."
+
+
+def child(size: str, memory: str, seconds: str) -> None:
+    """What that process does: it reads its standard input, and writes one answer."""
+    limit(int(memory), int(seconds))
+    gc.disable()
+    try:
+        answer = READ + packed(snapshot_of(safe_pickle.read_file(sys.stdin.buffer), int(size)))
+    except SnapshotError as problem:
+        answer = REFUSED + str(problem).encode()
+    except MemoryError:
+        answer = REFUSED + f"reading it takes over {int(memory) / 1e9:.1f} GB of memory.".encode()
+    except Exception as problem:  # settings can be anything, and each failure means the same
+        answer = REFUSED + f"it isn't plain data ({type(problem).__name__}).".encode()
+    sys.stdout.buffer.write(answer)
+    sys.stdout.flush()
+    os._exit(0)  # to let go of a million objects one by one takes a second
+
+
+def limit(memory: int, seconds: int) -> None:
+    """From here on this process gets so many bytes and seconds of a processor, where the system
+    can say so.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for what, most in (
+        (resource.RLIMIT_DATA, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0),
+    ):  # fmt: skip
+        hard = resource.getrlimit(what)[1]
+        if hard == resource.RLIM_INFINITY or most <= hard:
+            resource.setrlimit(what, (most, hard))
+
+
+def packed(snapshot: Snapshot) -> bytes:
+    """A snapshot as plain data: numbers, text, and the bytes of its columns."""
+    return pickle.dumps(
+        {
+            "segments": [
+                (*s._replace(blocks=()), [tuple(block) for block in s.blocks])
+                for s in snapshot.all_segments
+            ],
+            "traces": [_columns(trace) for trace in snapshot.traces],
+            "frames": [tuple(frame) for frame in snapshot.stacks.frames],
+            "stacks": snapshot.stacks.stacks,
+            "settings": snapshot.settings,
+        },
+        protocol=5,
+    )
+
+
+def _columns(trace: Trace) -> dict[str, Any]:
+    values = {one.name: getattr(trace, one.name) for one in fields(trace) if one.name != "stacks"}
+    return {
+        name: (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    }
+
+
+def unpacked(data: bytes, name: str) -> Snapshot:
+    """The snapshot that was packed."""
+    content = safe_pickle.read(data)
+    stacks = Stacks([Frame(*frame) for frame in content["frames"]], content["stacks"])
+    segments = tuple(
+        Segment(*rest)._replace(blocks=tuple(Block(*block) for block in blocks))
+        for *rest, blocks in content["segments"]
+    )
+    traces = tuple(
+        Trace(stacks=stacks, **{name: _value(name, value) for name, value in columns.items()})
+        for columns in content["traces"]
+    )
+    return Snapshot(name, segments, traces, stacks, content["settings"])
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in ("device", "categories", "pools"):
+        return value
+    kind, content = value
+    return np.frombuffer(content, kind)
