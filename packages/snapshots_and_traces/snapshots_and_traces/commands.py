@@ -11,8 +11,7 @@ from snapshots_and_traces.offline.page import OfflinePage
 from snapshots_and_traces.snapshot_viewer.page import SnapshotPage, snapshot_page
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 from snapshots_and_traces.trace_viewer.page import trace_page
-from snapshots_and_traces.traces.json_events import TraceError
-from snapshots_and_traces.traces.reading import read_trace
+from snapshots_and_traces.traces.reading import TraceError, read_trace
 from snapshots_and_traces.traces.report import summary
 
 

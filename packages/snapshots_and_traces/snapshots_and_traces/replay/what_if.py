@@ -61,7 +61,7 @@ def program_of(trace: RecordedTrace) -> Program:
 
     In which order that was allocated, and what was freed before, the trace doesn't tell.
     """
-    held = [(s, b) for s in trace.start.segments for b in s.blocks if b.live]
+    held = [(s, b) for s in trace.start.segments for b in s.blocks if b.live and b.size]
     keys = {block.address: key for key, (_, block) in enumerate(held)}
     steps = [Step("alloc", keys[b.address], b.size, s.stream, s.pool) for s, b in held]
     released = False

@@ -172,6 +172,8 @@ def sentence(of: History) -> str:
         f"At the peak, after event {peak:,} of {last:,}{clock}, {size_text(live)} were allocated "
         f"of {size_text(reserved)} reserved."
     )
+    if live > reserved:
+        text += " No allocator does that: the file contradicts itself."
     held = of.bytes_of_sites(peak)
     if not held:
         return text

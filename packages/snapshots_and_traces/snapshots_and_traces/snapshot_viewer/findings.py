@@ -182,7 +182,7 @@ def begins_in_the_middle(case: Case) -> Iterator[Finding]:
             "torch.cuda.memory._record_memory_history: only the last events are kept."
         )
         yield Finding("beginning", "The trace begins in the middle", str(start), advice, 0)
-    elif start.contradictions:
+    if start.contradictions:
         advice = "Write the snapshot while nothing runs: torch.cuda.synchronize() before it."
         yield Finding("beginning", "Events contradict the end of the trace", str(start), advice)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from snapshots_and_traces.offline.columns import packed
 from snapshots_and_traces.offline.page import OfflinePage
 from snapshots_and_traces.trace_viewer.data import content
-from snapshots_and_traces.traces.json_events import TraceError
-from snapshots_and_traces.traces.reading import read_trace
+from snapshots_and_traces.traces.reading import TraceError, read_trace
 from snapshots_and_traces.traces.report import printable
 from snapshots_and_traces.traces.trace import Trace
 

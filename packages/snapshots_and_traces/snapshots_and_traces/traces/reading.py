@@ -3,18 +3,22 @@
 Categories and fields: Kineto's `ActivityType.cpp` and `output_json.cpp`; its older names ("Kernel",
 "Runtime") as HolisticTraceAnalysis knows them. ROCm's traces (`RoctracerActivity_inl.h`) call
 HIP's functions `cuda_runtime` too, and a kernel of theirs may have no correlation: the flow that
-ends where it begins has it then.
+ends where it begins has it then. Form: Google's "Trace Event Format", read by msgspec.
 """
 
+import gzip
 import math
+import re
+import zlib
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from snapshots_and_traces.traces.json_events import WRITER, TraceError, events
 from snapshots_and_traces.traces.trace import STEP, Allocated, Kind, Trace, dict_or_empty
 
 KINDS = {
@@ -25,32 +29,174 @@ KINDS = {
     "kernel": Kind.KERNEL,
     "gpu_memcpy": Kind.COPY, "memcpy": Kind.COPY, "gpu_memset": Kind.COPY, "memset": Kind.COPY,
 }  # fmt: skip
+# Of the host, or labels: no sum of the report is about them.
+NOT_MEASURED = (
+    "", "python_function", "gpu_user_annotation", "overhead", "trace", "spans", "fwdbwd",
+    "cpu_instant_event", "cuda_sync", "collective_comm", "external_correlation",
+)  # fmt: skip
 FLOWS = ("ac2g", "async_cpu_to_gpu", "async_gpu")
-LATEST = 1e17  # µs: 3,000 years after 1970
-LONGEST = 1e13  # µs: 115 days
+WRITER = "torch.profiler's export_chrome_trace"
+LARGEST_BYTES = 2**30  # unpacked; a million events with stacks and shapes have half of that
+BATCH = 10_000  # events that are Python's objects at once
+LONGEST = 1e11  # µs, 28 hours: no event lasts longer, nor is it so far from the others
 LARGEST = 2**62
 MOST_DEVICES = 1024  # in one process; a larger number is a process's own
+NO_TIME, NO_FIELDS = "an impossible time or duration", "no name, thread or time that can be"
+CONTROL = bytes.maketrans(bytes(range(32)), b" " * 32)
+LONE = re.compile(  # half of a character that two escapes write
+    rb"\\u[dD][89aAbB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89aAbB]..)\\u[dD][c-fC-F].."
+)
+NO_NUMBER = re.compile(rb"(?<=[:,\[ ])-?(?:NaN|Infinity|nan|inf)(?=[,\]} ])")
+
+
+class TraceError(ValueError):
+    """A file that is no profiler trace, or a broken one; the message is a sentence."""
+
+
+class _Args(msgspec.Struct, gc=False):
+    """What is read of an event's `args`; any of it may be of any type."""
+
+    device: Any = -1
+    correlation: Any = None
+    numbers: Any = msgspec.field(name="In msg nelems", default=None)
+    allocated: Any = msgspec.field(name="Total Allocated", default=None)
+    place: Any = msgspec.field(name="Device Id", default=None)
+
+
+class _Event(msgspec.Struct, gc=False):
+    """What is read of an event; the rest is gone over."""
+
+    ph: str | None = None
+    name: str | None = None
+    cat: str | None = None
+    ts: float | None = None
+    dur: float | None = None
+    pid: int | str | float | None = None
+    tid: int | str | float | None = None
+    id: Any = None
+    args: _Args | None = None
+
+
+class _File(msgspec.Struct, gc=False):
+    traceEvents: list[msgspec.Raw]
+    deviceProperties: Any = None
+    distributedInfo: Any = None
+
+
+NO_ARGS = _Args()
+LIST = msgspec.json.Decoder(list[msgspec.Raw])
+OBJECT = msgspec.json.Decoder(_File)
+EVENTS, EVENT = msgspec.json.Decoder(list[_Event]), msgspec.json.Decoder(_Event)
 
 
 def read_trace(file: str | Path) -> Trace:
     """The trace in a file, as torch.profiler's `export_chrome_trace` writes it, gzipped or not.
 
     Complete events, and pairs of begin and end; what began and never ended lasts to the trace's
-    end. Other events (counters, labels, instants but for [memory]) are left out.
+    end. Other events (counters, labels, instants but for [memory]) are left out, and so is an event
+    whose time or fields can't be: `left_out` of the trace counts these.
     Raises: TraceError, with the file's name, for what is no trace, broken or larger than
-    `json_events.LARGEST_BYTES` unpacked; OSError where it can't be opened.
+    LARGEST_BYTES unpacked; OSError where it can't be opened.
     """
     path = Path(file)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "isn't there"
         raise TraceError(f"{path} {what}: give the file that {WRITER} wrote.")
-    beside: dict[str, Any] = {}
-    columns = _Columns()
     try:
-        columns.add_all(events(path, beside))
-        return columns.trace(beside)
+        found = _file(_content(path))
+        columns = _Columns()
+        for event in _events(found.traceEvents, columns.left_out):
+            columns.add(event)
+        return columns.trace(found)
     except TraceError as problem:
         raise TraceError(f"{path.name} can't be read as a trace: {problem}") from None
+
+
+def _content(path: Path) -> bytes:
+    """The file's bytes, unpacked where it is packed by gzip. Raises: TraceError, OSError."""
+    with path.open("rb") as plain:
+        packed = plain.read(2) == b"\x1f\x8b"
+        plain.seek(0)
+        try:
+            with gzip.GzipFile(fileobj=plain) if packed else plain as unpacked:
+                content = unpacked.read(LARGEST_BYTES + 1)
+        except EOFError:
+            raise TraceError("its gzip stream is cut off: copy it anew.") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise TraceError(f"its gzip stream is broken ({error}): copy it anew.") from None
+    if len(content) > LARGEST_BYTES:
+        raise TraceError(
+            f"it has more than {LARGEST_BYTES >> 20:,} MiB unpacked: trace fewer steps, with "
+            "torch.profiler.schedule(active=2)."
+        )
+    return content
+
+
+def _file(content: bytes) -> _File:
+    """An object with `traceEvents`, or a bare list. Raises: TraceError, without the file's name."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    first = content[:200].lstrip()[:1]
+    if not content.strip():
+        raise TraceError(f"it is empty: give the file that {WRITER} wrote.")
+    if first not in (b"[", b"{") and content.lstrip()[:1] not in (b"[", b"{"):
+        raise TraceError(_stranger(content))
+    try:
+        return _decoded(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = content.decode("utf-8", "replace").encode()  # as some profilers write it
+        text = LONE.sub(b"?", text.translate(CONTROL))
+        return _decoded(NO_NUMBER.sub(b"null", text), again=True)
+
+
+def _decoded(content: bytes, again: bool = False) -> _File:
+    try:
+        if content.lstrip()[:1] == b"[":
+            return _File(LIST.decode(content))
+        return OBJECT.decode(content)
+    except RecursionError:
+        raise TraceError("it is nested deeper than any trace: write the trace anew.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        said = str(error)
+        if "traceEvents" in said and "missing" in said:
+            raise TraceError(
+                f"it has no `traceEvents`: give the file that {WRITER} wrote."
+            ) from None
+        if "traceEvents" in said:
+            raise TraceError("its `traceEvents` isn't one list of events.") from None
+        if "truncated" in said:
+            raise TraceError("it was cut off; copy it anew.") from None
+        if "trailing characters" in said:
+            raise TraceError(
+                "something follows the end of the trace: it isn't one JSON value."
+            ) from None
+        if again:
+            raise TraceError(f"it isn't JSON ({said[:90]}): write the trace anew.") from None
+        raise
+
+
+def _stranger(content: bytes) -> str:
+    try:
+        first = content[:400].decode().lstrip()[:1]
+    except UnicodeDecodeError:
+        return (
+            f"it isn't text: give the file that {WRITER} wrote (a memory snapshot is opened by "
+            "`python -m snapshots_and_traces snapshot`)."
+        )
+    return f"it isn't JSON, it begins with {first!r}: give the file that {WRITER} wrote."
+
+
+def _events(found: list[msgspec.Raw], left_out: Counter[str]) -> Iterator[_Event]:
+    """The events; those whose fields are of the wrong type are left out, and counted."""
+    for begin in range(0, len(found), BATCH):
+        batch = found[begin : begin + BATCH]
+        try:
+            yield from EVENTS.decode(b"[" + b",".join(batch) + b"]")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            for one in batch:
+                try:
+                    yield EVENT.decode(one)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    left_out[NO_FIELDS] += 1
 
 
 class _Columns:
@@ -67,95 +213,85 @@ class _Columns:
             phase: (array("i"), array("d"), array("q")) for phase in "sf"
         }
         self.allocated: list[Allocated] = []
+        self.left_out: Counter[str] = Counter()
 
-    def add_all(self, found: Iterable[dict[str, Any]]) -> None:
-        for number, event in enumerate(found, 1):
-            try:
-                self.add(event)
-            except TraceError as problem:
-                raise TraceError(f"event {number:,} {problem}") from None
-
-    def add(self, event: dict[str, Any]) -> None:
-        phase = event.get("ph")
+    def add(self, event: _Event) -> None:
+        phase = event.ph
         if phase == "X":
-            self.row(event, _number(event, "dur", 0.0, LONGEST))
+            took = event.dur
+            self.row(event, took if took is not None and 0 <= took <= LONGEST else -1)
         elif phase == "B":
             self.open.setdefault(self.thread_of(event), []).append(len(self.start))
             self.row(event, math.nan)
-        elif phase == "E":
+        elif phase == "E" and event.ts is not None:
             if begun := self.open.get(self.thread_of(event)):
                 place = begun.pop()
-                took = _number(event, "ts", -LATEST, LATEST) - self.start[place]
-                if not 0 <= took <= LONGEST:
-                    raise TraceError("ends before it begins: its clock can't be trusted.")
-                self.took[place] = took
-        elif phase in ("s", "f") and event.get("cat") in FLOWS:
-            threads, times, ids = self.flows[str(phase)]
-            ids.append(_whole(event.get("id")))
+                took = event.ts - self.start[place]
+                self.took[place] = took if 0 <= took <= LONGEST else -1
+        elif phase in ("s", "f") and event.cat in FLOWS and event.ts is not None:
+            threads, times, ids = self.flows[phase]
+            ids.append(_whole(event.id))
             threads.append(self.thread_of(event))
-            times.append(_number(event, "ts", -LATEST, LATEST))
-        elif event.get("name") == "[memory]":
-            self.remember(dict_or_empty(event.get("args")))
+            times.append(event.ts)
+        elif event.name == "[memory]":
+            self.remember(event.args or NO_ARGS)
 
-    def row(self, event: dict[str, Any], took: float) -> None:
-        name, kind = event.get("name"), event.get("cat", "")
-        if type(name) is not str or type(kind) is not str:
-            raise TraceError("has no name, or a category that is no text: write the trace anew.")
-        known = KINDS.get(kind.lower(), Kind.OTHER)
+    def row(self, event: _Event, took: float) -> None:
+        """A row for an event; `took` is -1 where it can't be, NaN where it isn't known yet."""
+        name, kind, args = event.name, (event.cat or "").lower(), event.args or NO_ARGS
+        if name is None:
+            took, name = -1, ""
+        known = KINDS.get(kind, Kind.OTHER)
         if known == Kind.OPERATOR and STEP.match(name):  # as older profilers wrote it
             known = Kind.ANNOTATION
-        args = event.get("args")
-        if type(args) is not dict:
-            args = {}
-        self.start.append(_number(event, "ts", -LATEST, LATEST))
+        if known == Kind.OTHER and kind not in NOT_MEASURED:
+            self.left_out[f"the unknown category {kind[:40]!r}"] += 1
+        self.start.append(math.nan if event.ts is None else event.ts)
         self.took.append(took)
         self.name.append(self.names.setdefault(name, len(self.names)))
         self.kind.append(known)
         self.thread.append(self.thread_of(event))
         self.device.append(_device(event, args) if known >= Kind.KERNEL else -1)
-        self.link.append(_whole(args["correlation"]) if "correlation" in args else -1)
-        self.numbers.append(_whole(args["In msg nelems"]) if "In msg nelems" in args else -1)
+        self.link.append(-1 if args.correlation is None else _whole(args.correlation))
+        self.numbers.append(-1 if args.numbers is None else _whole(args.numbers))
 
-    def thread_of(self, event: dict[str, Any]) -> int:
-        thread = event.get("pid"), event.get("tid")
-        try:
-            return self.threads[thread]
-        except KeyError:
-            return self.threads.setdefault(thread, len(self.threads))
-        except TypeError:
-            raise TraceError(
-                "has a process or thread that is neither a number nor a name: write the trace anew."
-            ) from None
+    def thread_of(self, event: _Event) -> int:
+        thread = event.pid, event.tid
+        number = self.threads.get(thread)
+        return self.threads.setdefault(thread, len(self.threads)) if number is None else number
 
-    def remember(self, args: dict[str, Any]) -> None:
-        total, place = _whole(args.get("Total Allocated")), _whole(args.get("Device Id"))
+    def remember(self, args: _Args) -> None:
+        total, place = _whole(args.allocated), _whole(args.place)
         if total >= 0:
             self.allocated.append(Allocated("CPU" if place < 0 else f"GPU {place}", total))
 
-    def trace(self, beside: dict[str, Any]) -> Trace:
+    def trace(self, file: _File) -> Trace:
         """The rows as arrays; raises TraceError where there are none."""
-        if not self.start:
-            raise TraceError("it has no events with a begin and an end: nothing was traced.")
         start, took = np.array(self.start), np.array(self.took)
-        began = start.min()
+        possible = ~(took < 0) & ~np.isnan(start)
+        possible[possible] = abs(start[possible] - _middle(start[possible])) <= LONGEST
+        self.left_out[NO_TIME] += int((~possible).sum())
+        if not possible.any():
+            raise TraceError("it has no events with a begin and an end: nothing was traced.")
+        start, took = start[possible], took[possible]
         unended = np.isnan(took)
         took[unended] = np.nanmax(start + np.nan_to_num(took)) - start[unended]
-        kind, thread = np.array(self.kind, np.int8), np.array(self.thread)
-        link = np.array(self.link)
+        kind, thread = np.array(self.kind, np.int8)[possible], np.array(self.thread)[possible]
+        link = np.array(self.link)[possible]
         for kinds, phase in (((Kind.RUNTIME,), "s"), ((Kind.KERNEL, Kind.COPY), "f")):
             lacking = np.flatnonzero(np.isin(kind, kinds) & (link < 0))
             link[lacking] = self.linked_by_flow(phase, thread[lacking], start[lacking])
-        gpus = beside.get("deviceProperties")
-        about = dict_or_empty(beside.get("distributedInfo"))
+        gpus, about = file.deviceProperties, dict_or_empty(file.distributedInfo)
         rank, size = _whole(about.get("rank")), _whole(about.get("world_size"))
         return Trace(
-            np.array(self.name), kind, thread, (start - began) / 1e6, took / 1e6,
-            np.array(self.device), _launches(kind, link, self.process_of(thread)),
-            np.array(self.numbers),
+            np.array(self.name)[possible], kind, thread, (start - start.min()) / 1e6, took / 1e6,
+            np.array(self.device)[possible], _launches(kind, link, self.process_of(thread)),
+            np.array(self.numbers)[possible],
             list(self.names), [(str(process), str(one)) for process, one in self.threads],
             self.allocated,
             [str(dict_or_empty(gpu).get("name")) for gpu in gpus] if isinstance(gpus, list) else [],
             (rank, size) if 0 <= rank < size else None,
+            left_out={what: n for what, n in self.left_out.most_common() if n},
         )  # fmt: skip
 
     def process_of(self, thread: np.ndarray) -> np.ndarray:
@@ -172,6 +308,12 @@ class _Columns:
         flows = dict(zip(zip(threads, times, strict=True), ids, strict=True))
         wanted = zip(thread.tolist(), start.tolist(), strict=True)
         return [flows.get(moment, -1) for moment in wanted]
+
+
+def _middle(values: np.ndarray) -> float:
+    """One of the values, with as many below as above it."""
+    middle = len(values) // 2
+    return float(np.partition(values, middle)[middle]) if len(values) else 0.0
 
 
 def _launches(kind: np.ndarray, link: np.ndarray, process: np.ndarray) -> np.ndarray:
@@ -195,26 +337,12 @@ def _launches(kind: np.ndarray, link: np.ndarray, process: np.ndarray) -> np.nda
     return launch
 
 
-def _number(event: dict[str, Any], field: str, least: float, most: float) -> float:
-    value = event.get(field)
-    if type(value) is float and least <= value <= most:
-        return value
-    if value is None:
-        raise TraceError(f"has no `{field}`: write the trace anew.")
-    if type(value) not in (int, float):
-        raise TraceError(f"has a `{field}` that is no number: {str(value)[:40]!r}.")
-    if not least <= value <= most:
-        said = str(value)[:12]
-        raise TraceError(f"has a `{field}` of {said} µs, which no clock gives: trace anew.")
-    return float(value)
-
-
 def _whole(value: Any) -> int:
     """A number that says which or how many, -1 where it is none."""
     return value if type(value) is int and 0 <= value < LARGEST else -1
 
 
-def _device(event: dict[str, Any], args: dict[str, Any]) -> int:
+def _device(event: _Event, args: _Args) -> int:
     """The GPU of a kernel: its process, where nothing else says it; 0 for no GPU's number."""
-    found = _whole(args["device"] if "device" in args else event.get("pid"))
+    found = _whole(event.pid if args.device == -1 else args.device)
     return found if 0 <= found < MOST_DEVICES else 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.idle import WAITS, breakdown, idle_times
-from snapshots_and_traces.traces.json_events import TraceError
+from snapshots_and_traces.traces.reading import TraceError
 from snapshots_and_traces.traces.trace import Kind, Trace
 from snapshots_and_traces.units import seconds_text
 
@@ -23,6 +23,7 @@ LONGEST_NAME = 72  # characters
 PAUSE = 0.1  # seconds: no launch takes as long
 PAUSES = set(WAITS) - {"data"}  # a batch may take as long, step after step
 TOP = 5
+TOLD = 3  # kinds of events that were left out
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,16 @@ def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float
 def about(trace: Trace) -> list[str]:
     """A sentence on the machine, as far as the file says, and one on the steps."""
     gpus = [_gpu_name(trace, gpu) for gpu in trace.devices]
-    where = f"on {', '.join(gpus)}" if gpus else "without a GPU"
+    none = f"without a kernel, though the file lists {len(trace.gpus)} GPUs"
+    where = f"on {', '.join(gpus)}" if gpus else none if trace.gpus else "without a GPU"
     rank = " of rank {} of {}".format(*trace.rank) if trace.rank else ""
     took = seconds_text(float(trace.end.max() - trace.start.min()))
-    return [f"{len(trace.start):,} events{rank}, {where}, in {took}.", _steps(trace)]
+    first = f"{len(trace.start):,} events{rank}, {where}, in {took}."
+    if trace.left_out:
+        left = [f"{n:,} with {short(what)}" for what, n in trace.left_out.items()]
+        more = f" and {len(left) - TOLD} more kinds" if len(left) > TOLD else ""
+        first += f" Left out of all sums: {'; '.join(left[:TOLD])}{more}."
+    return [first, _steps(trace)]
 
 
 def _gpu_name(trace: Trace, device: int) -> str:

@@ -42,7 +42,8 @@ class Trace:
     `start` and `seconds` are in seconds, from the first event. `name` and `thread` are places in
     `names` and `threads`; a thread of a GPU is a stream. `device` is -1 on the host, `launch` the
     place of the runtime call that launched this, or -1; `numbers` how many a message has, or -1.
-    `about` is for stored traces (`traces.stored`): what it is, its source, licence and machine.
+    `about` is for stored traces: what it is, its source, licence and machine. `left_out` counts
+    events that no sum is about, by what they have.
     """
 
     name: np.ndarray
@@ -59,6 +60,7 @@ class Trace:
     gpus: list[str] = field(default_factory=list)
     rank: tuple[int, int] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def end(self) -> np.ndarray:

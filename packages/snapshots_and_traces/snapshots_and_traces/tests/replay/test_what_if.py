@@ -69,3 +69,15 @@ def test_settings_are_compared_on_the_same_program():
     program = asked_for("fragmented")
     expandable = run(program, Settings.parse("expandable_segments:True"))
     assert expandable.peak_reserved < run(program).peak_reserved
+
+
+def test_a_block_of_no_bytes_asks_for_nothing():
+    """No allocator makes one; a stranger's file has it."""
+    blocks = [
+        {"address": 2**40, "size": 0, "state": "active_allocated"},
+        {"address": 2**40, "size": 2 * MiB, "state": "active_allocated"},
+    ]
+    segment = {"address": 2**40, "total_size": 2 * MiB, "stream": 0, "segment_type": "large"}
+    content = {"segments": [{**segment, "blocks": blocks}], "device_traces": [[]]}
+    trace = recorded_trace(loads(pickle.dumps(content), "odd"))
+    assert run(program_of(trace)).peak_allocated == 2 * MiB

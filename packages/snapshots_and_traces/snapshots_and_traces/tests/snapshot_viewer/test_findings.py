@@ -3,6 +3,7 @@
 import pytest
 
 from snapshots_and_traces.snapshot_viewer.findings import findings
+from snapshots_and_traces.snapshot_viewer.page import snapshot_page
 from snapshots_and_traces.snapshots.lives import history
 from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.tests.support import snapshot_pages as made
@@ -165,6 +166,14 @@ def test_a_trace_that_is_cut_off_contradicts_its_end_or_ends_at_its_peak_is_said
         toy.alloc(20 * MIB, "main", "forward")
     one = found(toy)["climbing"]
     assert one.moment == len(toy.events) and "still held at the end" in one.says
+
+
+def test_more_allocated_than_reserved_is_said_to_be_impossible():
+    content = made.healthy().snapshot()
+    content["segments"] = []
+    trace = content["device_traces"][0]
+    content["device_traces"][0] = [e for e in trace if e["action"] != "segment_alloc"]
+    assert "of 0 B reserved. No allocator does that" in repr(snapshot_page(content))
 
 
 def renamed(change):

@@ -3,8 +3,8 @@
 import pytest
 
 from snapshots_and_traces.tests.support.traces import LOADER, call, launched, note, op, read, span
-from snapshots_and_traces.traces.json_events import TraceError
 from snapshots_and_traces.traces.measures import Total
+from snapshots_and_traces.traces.reading import TraceError
 from snapshots_and_traces.traces.report import RULES, WORDS, look_first, summary
 
 STEP = note("ProfilerStep#3", 0, 100)
