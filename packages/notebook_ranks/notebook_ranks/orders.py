@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from notebook_ranks import session
+from notebook_ranks import messages, session
 from notebook_ranks.cells import cell, place, stand_ins
-from notebook_ranks.engine import wire
+from notebook_ranks.messages import Grouping, Order
 from notebook_ranks.page import notebook, script
 from notebook_ranks.session import start
 from notebook_ranks.watch.report import RankError, RanksError
@@ -36,13 +36,13 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
     """
     start()
     payload = _packed((notebook.sources(function), function, args, kwargs))
-    return _results({"do": "call", **_group()}, payload)
+    return _results(messages.CallFunction(group=_group()), payload)
 
 
 def push(**values: Any) -> None:
     """Gives every rank a variable for each keyword."""
     start()
-    _results({"do": "push"}, _packed(values))
+    _results(messages.Push(), _packed(values))
     session.now.given |= set(values)
 
 
@@ -66,7 +66,7 @@ def pull(name: str) -> list[Any]:
             "found = …, and pull('found'); or call a function there: ranks.run(function)."
         )
     start()
-    return _results({"do": "pull", "name": name})
+    return _results(messages.Pull(name=name))
 
 
 def run_cell(
@@ -102,9 +102,11 @@ def run_cell(
     group = _group(debug, limit)
     stores = stand_ins.stores_made(source)
     if only or stores:  # a group begins with all of its ranks, and a store with none of the old
-        crew.run({"do": "ready", "stores": stores, **group}, limit_seconds=limit)
-    told = {"source": source, "shown": shown, "filename": filename, "called": called}
-    order = {"do": "cell", **told, "argv": [*argv], **({} if only else group)}
+        crew.run(messages.Prepare(stores=stores, group=group), limit_seconds=limit)
+    order = messages.RunCell(
+        source=source, filename=filename, shown=shown, called=called, argv=[*argv],
+        group=None if only else group,
+    )  # fmt: skip
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
@@ -117,12 +119,12 @@ def run_cell(
     session.now.done.append(source)
 
 
-def _group(debug: bool = False, limit: float | None = None) -> wire.Message:
+def _group(debug: bool = False, limit: float | None = None) -> Grouping:
     limit = limit or session.now.limit_seconds
-    return {"debug": debug, "timeout": limit + GRACE_SECONDS if limit else DAY_SECONDS}
+    return Grouping(debug, limit + GRACE_SECONDS if limit else DAY_SECONDS)
 
 
-def _results(order: wire.Message, payload: bytes = b"") -> list[Any]:
+def _results(order: Order, payload: bytes = b"") -> list[Any]:
     assert session.now.crew is not None
     outcomes = session.now.crew.run(order, payload, limit_seconds=session.now.limit_seconds)
     found = [outcomes[rank].payload for rank in sorted(outcomes)]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from notebook_ranks.cells import chain, place, stand_ins
+from notebook_ranks.messages import Failure
 
 Namespace = dict[str, Any]
-Failure = dict[str, Any]
 RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
 HOLDERS = ("__wrapped__", "__func__", "func")  # where a callable keeps the one that it calls
 _loop: asyncio.AbstractEventLoop | None = None
@@ -127,13 +127,13 @@ def unpack(content: bytes) -> Any:
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
 
 
-def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure]:
-    """What `work` gives, or what went wrong in words: `kind` is "python", "group" or "stop".
+def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure | None]:
+    """What `work` gives, or what went wrong.
 
     `filename` is that of the cell that runs, "" where none does.
     """
     try:
-        return work(), {}
+        return work(), None
     except KeyboardInterrupt as error:
         return None, _failure("stop", error, filename)
     except BaseException as error:
@@ -143,17 +143,20 @@ def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure]:
 
 def _failure(kind: str, error: BaseException, filename: str) -> Failure:
     where = place.of_traceback(error.__traceback__)
-    if isinstance(error, SyntaxError) and where["line"] is None:
-        where |= {"line": error.lineno, "text": (error.text or "").strip()}
-    what = {"kind": kind, "name": type(error).__name__, "message": _message(error)}
-    return {**what, "trace": chain.lines(error, filename), **where}
+    if isinstance(error, SyntaxError) and where.line is None:
+        where.line, where.text = error.lineno, (error.text or "").strip()
+    told = {name: getattr(where, name) for name in where.__struct_fields__}
+    return Failure(
+        kind=kind, name=type(error).__name__, message=_message(error),
+        trace=chain.lines(error, filename), earlier=_earlier(where.cell or filename, filename),
+        **told,
+    )  # fmt: skip
 
 
-def locate(failure: Failure, filename: str) -> None:
-    """Says in which cell a failure was, where that isn't the one that runs."""
-    where = failure.get("cell") or filename
-    if where != filename and place.label(where).startswith(("In [", "ranks cell")):
-        failure["earlier"] = place.label(where)
+def _earlier(cell: str, filename: str) -> str:
+    """What a reader calls the cell of an error, where that isn't the one that runs."""
+    label = place.label(cell)
+    return label if cell != filename and label.startswith(("In [", "ranks cell")) else ""
 
 
 def _message(error: BaseException) -> str:

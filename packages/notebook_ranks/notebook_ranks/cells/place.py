@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from notebook_ranks.groups import flight, notes, waits
+from notebook_ranks.messages import Need, Place, Where
 
 WAITS = (f"torch{os.sep}distributed{os.sep}", f"nn{os.sep}parallel{os.sep}distributed.py")
 UNNAMED = {"wrapper", "inner", "_wrapped", "<module>", "<listcomp>", "<lambda>"}
@@ -22,8 +23,6 @@ READS = re.compile(
 TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output", "tensor_list")
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 CELLS: dict[str, str] = {}  # the files whose lines the reader wrote, and what they are called
-Place = dict[str, Any]
-Record = flight.Record
 Step = tuple[types.FrameType, int]  # a frame, and the line of it
 
 
@@ -40,18 +39,19 @@ def file_of(number: int) -> str:
 
 
 def of_thread(thread_id: int) -> Place:
-    """Where a thread is now; `mark` changes with every instruction, `reads` is told by `_reads`."""
+    """Where a thread is now; what it waits for, `with_wait` adds."""
     frame = sys._current_frames().get(thread_id)
     steps: list[Step] = []
     while frame is not None:
         steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
         frame = frame.f_back
-    found = describe([*reversed(steps), *_awaited(steps)])
+    where = describe([*reversed(steps), *_awaited(steps)])
+    found = Place(**{name: getattr(where, name) for name in where.__struct_fields__})
     if steps:
         innermost = steps[0][0]
-        found["mark"] = f"{id(innermost)}:{innermost.f_lasti}:{found.get('line')}"
-        found["call"] = found["call"] or notes.door(innermost) or _waiting_call(innermost)
-        found["reads"] = _reads(innermost)
+        found.mark = f"{id(innermost)}:{innermost.f_lasti}:{found.line}"
+        found.call = found.call or notes.door(innermost) or _waiting_call(innermost)
+        found.reads = _reads(innermost)
     return found
 
 
@@ -67,38 +67,33 @@ def _awaited(steps: list[Step]) -> Iterator[Step]:
 
 
 def with_wait(place: Place, main: int, nccl: bool) -> Place:
-    """The place with what `waits` says of the process, and `wait`: for what its main thread waits.
-
-    None where it works (or sleeps). "call": for other ranks, without using a processor. "device":
-    for a GPU on which a collective is under way; the thread may spin. "set-up": for a group that is
-    made, or NCCL's first collective of one.
-    """
-    place |= {"needs": [], "acting": [], "wait": None, "pending": None}
-    if not place.get("reads") and not waits.may_wait(main):
+    """The place with what `waits` says of the process, and for what its main thread waits."""
+    if not place.reads and not waits.may_wait(main):
         return place  # the recorder isn't read: that takes milliseconds
     entries = flight.entries()
     unfinished = flight.pending(entries)
     found = waits.of_process(main, unfinished)
-    if not found["waits"] and place.get("reads") and unfinished:
-        found |= {"waits": True, "needs": waits.collectives(unfinished)}
-    place |= {"needs": found["needs"], "acting": found["acting"]}
-    if found["waits"]:
-        kinds = {need["kind"] for need in found["needs"]}
-        devices = [n for n in found["needs"] if on_device(n, place)]
+    if not found.waits and place.reads and unfinished:
+        found = found._replace(waits=True, needs=waits.collectives(unfinished))
+    place.needs, place.acting = found.needs, found.acting
+    if found.waits:
+        kinds = {need.kind for need in found.needs}
+        devices = [need for need in found.needs if on_device(need, place)]
         early = "set-up" in kinds or (nccl and "call" in kinds)
-        place["wait"] = "set-up" if early else "device" if devices else "call"
-        place["pending"] = devices[0] if devices else None
-        place["mark"] += f":{[(n['kind'], n.get('seq'), n.get('number')) for n in found['needs']]}"
-        place |= waits.state(entries)
+        place.wait = "set-up" if early else "device" if devices else "call"
+        place.pending = devices[0].collective if devices else None
+        seen = [(n.kind, n.collective and n.collective.seq, n.number) for n in found.needs]
+        place.mark = f"{place.mark}:{seen}"
+        place.state = waits.state(entries)
     return place
 
 
-def on_device(need: Record, place: Place) -> bool:
+def on_device(need: Need, place: Place) -> bool:
     """Whether what a collective does happens on a GPU, or is awaited by reading a tensor of one."""
-    return need["kind"] == "collective" and (need["group"].startswith("nccl:") or not place["call"])
+    return need.kind == "collective" and (need.group.startswith("nccl:") or not place.call)
 
 
-def of_traceback(trace: types.TracebackType | None) -> Place:
+def of_traceback(trace: types.TracebackType | None) -> Where:
     """Where an exception came from."""
     steps = []
     while trace is not None:
@@ -107,27 +102,27 @@ def of_traceback(trace: types.TracebackType | None) -> Place:
     return describe(steps)
 
 
-def describe(steps: Iterable[Step]) -> Place:
-    """`line` and `text` in the cell, `inside` the function below it, `call` and `tensors`.
+def describe(steps: Iterable[Step]) -> Where:
+    """Where a stack stands: the line of a cell, the function below it, the call of torch.
 
     The steps go from the outermost frame to the innermost. `call` is the first function of
     torch.distributed among them, None where there is none.
     """
-    place: Place = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
+    where = Where()
     for frame, line in steps:
         code = frame.f_code
         if code.co_filename.endswith("c10d_logger.py") or code.co_filename == notes.__file__:
             continue
         if any(folder in code.co_filename for folder in WAITS):
-            if place["call"] is None and code.co_name not in UNNAMED:
-                place["call"], place["tensors"] = code.co_name, _tensors(frame)
+            if where.call is None and code.co_name not in UNNAMED:
+                where.call, where.tensors = code.co_name, _tensors(frame)
         elif code.co_filename in CELLS:
-            place |= {"line": line, "text": text(code.co_filename, line), "inside": ""}
-            place["cell"] = code.co_filename
-        elif place["line"] is not None and not is_librarys(code.co_filename):
+            where.line, where.text, where.inside = line, text(code.co_filename, line), ""
+            where.cell = code.co_filename
+        elif where.line is not None and not is_librarys(code.co_filename):
             name = os.path.basename(code.co_filename)
-            place["inside"] = f"{code.co_name}, {name} line {line}: {text(code.co_filename, line)}"
-    return place
+            where.inside = f"{code.co_name}, {name} line {line}: {text(code.co_filename, line)}"
+    return where
 
 
 def is_librarys(filename: str) -> bool:

@@ -1,19 +1,50 @@
-"""The ranks of one notebook: started, welcomed, given orders, and ended."""
+"""The ranks of one notebook: started, welcomed, given orders, watched meanwhile, and ended."""
 
 import os
+import signal
 import socket
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
 
+from notebook_ranks import messages
+from notebook_ranks.cells.output import before_the_crash
 from notebook_ranks.engine import wire
 from notebook_ranks.engine.starters import CONNECT_SECONDS, Starter
-from notebook_ranks.engine.turn import NOTICE_SECONDS, Turn
 from notebook_ranks.groups import steps
+from notebook_ranks.messages import Counts, Died, Failure, Hello, Order, Place, State
+from notebook_ranks.page import printer
+from notebook_ranks.page.live import UNATTENDED
 from notebook_ranks.watch import report
-from notebook_ranks.watch.report import Outcome, RanksError
+from notebook_ranks.watch.report import Outcome, RankError, RanksError, RanksInterrupted
+from notebook_ranks.watch.stall import ALONE_SECONDS, STILL_SECONDS, Pulse, Watch
 
+SAMPLE_SECONDS = 0.5
+HURRIED_SAMPLE_SECONDS = 0.2
+TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
+SHOWN = (messages.RunCell, messages.CallFunction)  # orders whose output `output` gives
+STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
+PATIENT_STOP_SECONDS = 0.5  # so long after it was asked, who still waits for others is let go
+BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
+NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 FAILED = "The ranks didn't start:"
+STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
+FINISHED = State(acting=["it finished a moment ago"])  # until the rank says what it has left
 processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time
+
+
+class Verdict(Enum):
+    """Why ranks that haven't finished an order are given up, and all of them ended."""
+
+    DEADLOCK = "a rank's process is gone, and the others wait for it"
+    RANK_DIED = "a rank's process is gone, and the others work on"
+    UNRESPONSIVE = "they were asked to stop, or their waits were ended, in vain"
 
 
 class Crew:
@@ -22,12 +53,12 @@ class Crew:
     def __init__(self, starter: Starter, n: int | None, device: str | None) -> None:
         self.starter, self.device = starter, device
         self.lines: dict[int, wire.Line] = {}
-        self.hellos: dict[int, wire.Message] = {}
+        self.hellos: dict[int, Hello] = {}
         self.turn: Turn | None = None  # the order of now, or the last one
-        self.states: dict[int, wire.Message] = {}  # of each rank after its last order
+        self.states: dict[int, State] = {}  # of each rank after its last order
         self._ended = 0.0  # when a rank was seen to be gone before all had dialled in
         self.cells, self.key = 0, os.urandom(6).hex()
-        self.standings: steps.Standings = {}  # where each rank stands in its groups
+        self.counts: dict[int, Counts | None] = {}  # what each rank has called of its groups
         self.astray = False  # whether the next cell needs its group anew
         starter.start(n, dict(os.environ))
         try:
@@ -51,13 +82,13 @@ class Crew:
     def local_pids(self) -> list[int]:
         """The ranks on this machine."""
         here = socket.gethostname()
-        return [hello["pid"] for hello in self.hellos.values() if hello["host"] == here]
+        return [hello.pid for hello in self.hellos.values() if hello.host == here]
 
     def dismiss(self) -> None:
         """Ends the ranks, at once."""
         for line in self.lines.values():
             with suppress(OSError):
-                line.send({"do": "exit"})
+                line.send(messages.Exit())
         self.starter.kill(self.local_pids)
         processes.difference_update(self.local_pids)
         for line in self.lines.values():
@@ -66,7 +97,7 @@ class Crew:
 
     def run(
         self,
-        order: wire.Message,
+        order: Order,
         payload: bytes = b"",
         only: list[int] | None = None,
         limit_seconds: float | None = None,
@@ -78,16 +109,19 @@ class Crew:
         RanksInterrupted for the reader's Ctrl-C.
         """
         self.cells += 1
-        order = {**order, "id": self.cells, "key": f"{self.key}-{self.cells}"}
-        if "timeout" in order and self.astray:
-            order, self.standings, self.astray = {**order, "anew": True}, {}, False
+        order.id, order.key = self.cells, f"{self.key}-{self.cells}"
+        if order.group and self.astray:
+            order.group.anew, self.counts, self.astray = True, {}, False
         self.turn = Turn(self, order, payload, only or sorted(self.lines), limit_seconds)
         return self.turn.result()
 
-    def deaths(self) -> dict[int, wire.Message]:
+    def deaths(self) -> dict[int, Died]:
         """What the starter knows of ranks that died."""
-        ranks = {hello["pid"]: rank for rank, hello in self.hellos.items()}
-        found = {n.get("rank", ranks.get(n["pid"])): n for n in self.starter.notices()}
+        ranks = {hello.pid: rank for rank, hello in self.hellos.items()}
+        found = {
+            ranks.get(notice.pid) if notice.rank is None else notice.rank: notice
+            for notice in self.starter.notices()
+        }
         return {rank: notice for rank, notice in found.items() if rank is not None}
 
     def _welcome(self, n: int | None) -> None:
@@ -95,8 +129,8 @@ class Crew:
         while n is None or len(self.lines) < n:
             if found := self.starter.listener.accept(0.2):
                 line, hello = found
-                n = hello["world_size"]
-                self.lines[hello["rank"]], self.hellos[hello["rank"]] = line, hello
+                n = hello.world_size
+                self.lines[hello.rank], self.hellos[hello.rank] = line, hello
             self._miss(n, time.monotonic() > end)
         self._tell_where_others_are()
 
@@ -104,10 +138,10 @@ class Crew:
         """Raises: RanksError where a rank died, or can't dial in any more."""
         alive = self.starter.alive()  # before it is asked for the last time of whom it knows
         for rank, notice in sorted(self.deaths().items()):
-            died = report.died(rank, notice["code"], notice["words"], None)
-            last = notice["words"].splitlines()[-5:]
+            died = report.died(rank, notice.code, notice.words, None)
+            last = notice.words.splitlines()[-5:]
             raise RanksError(
-                "\n".join([f"{FAILED} {report.names([rank])} died ({died['message']}).", *last])
+                "\n".join([f"{FAILED} {report.names([rank])} died ({died.message}).", *last])
             )
         if any(line.ended for line in self.lines.values()):
             self._ended = self._ended or time.monotonic()
@@ -119,8 +153,7 @@ class Crew:
         here = self.starter.listener.address.split(":")[0]
         peer = self.lines[0].peer
         host = here if peer.startswith("127.") else peer
-        port, folder = self.hellos[0]["port"], self.starter.folder
-        told = {"folder": folder, "host": host, "port": port, "device": self.device}
+        told = messages.Welcome(self.starter.folder, host, self.hellos[0].port, self.device)
         for line in self.lines.values():
             line.send(told)
         processes.update(self.local_pids)
@@ -130,3 +163,274 @@ class Crew:
         here = f"only {report.names(self.lines)} of {n}" if self.lines else "none"
         what = f"{report.names(dead)} died" if dead else f"{here} reported"
         return f"{FAILED} {what}.\n{self.starter.said()}".strip()
+
+
+@dataclass
+class Snapshot:
+    """How an order stood at a moment: which ranks had finished, where the others were, and what all
+    had done for each other.
+    """
+
+    at: float
+    outcomes: dict[int, Outcome]
+    places: dict[int, Place]
+    states: dict[int, State]
+
+
+class Turn:
+    """One order, from sending it to knowing how it ended on each rank."""
+
+    def __init__(
+        self, crew: Crew, order: Order, payload: bytes, ranks: list[int], limit: float | None
+    ) -> None:
+        self.crew, self.id, self.limit = crew, order.id, limit
+        self.ranks, self.outcomes = ranks, dict[int, Outcome]()
+        self.printer, self.heard = printer.Printer(ranks), dict[int, str]()
+        if isinstance(order, SHOWN):
+            printer.latest[:] = [self.printer]
+        self.started = self.sampled = time.monotonic()
+        self.watch, self.pulse = Watch(self.started, limit or float("inf")), Pulse(self.started)
+        self.unsaid = set(crew.lines) - set(ranks) - set(crew.states)  # who owes its state
+        for rank in set(crew.lines) - set(ranks):
+            self.watch.end(rank, crew.states.get(rank, FINISHED), self.started)
+        self.answered = dict.fromkeys(ranks, self.started)
+        self.counts = dict(crew.counts)
+        self.gone, self.notices = dict[int, float](), dict[int, Died]()
+        self.why, self.asked, self.patience = "", 0.0, float(STOP_SECONDS)
+        self.ended_waits: Snapshot | None = None  # how things stood when all waits were ended
+        self.tell_at = float("inf") if UNATTENDED in os.environ else TELL_SECONDS
+        for rank in ranks:
+            try:
+                crew.lines[rank].send(order, payload)
+            except OSError:
+                self.gone[rank] = self.started
+
+    @property
+    def unfinished(self) -> set[int]:
+        return set(self.ranks) - set(self.outcomes)
+
+    @property
+    def _failures(self) -> list[Failure]:
+        return [outcome.failure for outcome in self.outcomes.values() if outcome.failure]
+
+    def interrupt(self) -> None:
+        """Ctrl-C, of whoever isn't the thread that runs this; the second one waits for nobody."""
+        self._ask_to_stop("Interrupted.", again=bool(self.why))
+
+    def result(self) -> dict[int, Outcome]:
+        """How the order ended on each rank. Raises: RankError or RanksInterrupted where it went
+        wrong.
+        """
+        verdict = None
+        with _interrupts() as bell:
+            while self.unfinished and not verdict:
+                self._listen(bell)
+                self._count_the_dead()
+                verdict = self._look(time.monotonic())
+                self.printer.refresh(time.monotonic() - self.started)
+        ended = verdict is not None or any(failure.final for failure in self._failures)
+        if ended:
+            self.crew.dismiss()
+        self.printer.finish_all()
+        wrong = self._wrong(verdict)
+        reason = "" if ended else self._in_step()
+        if wrong:
+            interrupted = self.why.startswith("Int")
+            kept = report.GONE if ended else report.KEPT
+            raise (RanksInterrupted if interrupted else RankError)(f"{wrong}\n{kept}{reason}")
+        if differing := report.disagreement(self.outcomes):
+            raise RankError(differing + reason)
+        print(reason.lstrip(), end="\n" if reason else "", flush=True)
+        return self.outcomes
+
+    def _wrong(self, verdict: Verdict | None) -> str:
+        """What went wrong, "" where nothing did; after the waits were ended, what was so before."""
+        then = self.ended_waits or self._snapshot(0)
+        failures = {rank: o.failure for rank, o in then.outcomes.items() if o.failure}
+        kinds = {failure.kind for failure in failures.values()}
+        if self.why and not kinds - {"stop", "group"}:
+            return report.stopped(self.why, {**failures, **then.places})
+        if kinds:
+            return report.failed(then.outcomes, then.places)
+        if verdict or self.ended_waits:
+            return report.stuck(then.outcomes, then.places, then.states)
+        return ""
+
+    def _in_step(self) -> str:
+        """Notes where the ranks stand; a line for the message where the next group is a new one."""
+        failures = self._failures
+        reason = steps.astray(self.counts, self.crew.counts, bool(failures))
+        if any(failure.kind == "group" for failure in failures):
+            reason = steps.BROKEN
+        reason = steps.FREED if self.ended_waits else reason
+        self.crew.counts, self.crew.astray = self.counts, bool(reason)
+        return f"\n{reason} {steps.ANEW}" if reason else ""
+
+    def _listen(self, bell: int) -> None:
+        heard = (self.unfinished | self.unsaid) - set(self.gone)
+        lines = {self.crew.lines[r].connection: r for r in heard}
+        others = [line.connection for line in self.crew.starter.watched()]
+        pause = HURRIED_SAMPLE_SECONDS if self._failures or self.gone else SAMPLE_SECONDS
+        for ready in wait([*lines, *others, bell], pause):
+            if ready == bell:
+                os.read(bell, 64)
+                self.interrupt()
+            elif ready in lines:
+                self._hear(lines[ready])
+
+    def _hear(self, rank: int) -> None:
+        try:
+            message, payload = self.crew.lines[rank].receive()
+        except (EOFError, OSError):
+            self.gone[rank] = time.monotonic()
+            self.watch.ended |= {rank: None} if rank in self.unsaid else {}
+            return
+        now = time.monotonic()
+        if not isinstance(message, messages.Seen):
+            self.pulse.beat(now)
+        match message:
+            case messages.Printed(stream="pipe"):
+                self.heard[rank] = self.heard.get(rank, "") + message.text
+                self.printer.overhear(rank, message.text)
+            case messages.Printed():
+                self.printer.add(rank, message.stream, message.text)
+            case messages.Seen(id=self.id):
+                self.answered[rank] = now
+                self.watch.add(rank, message.place, now)
+                self.pulse.sample(rank, message.place, now)
+            case messages.Left() if rank in self.unsaid:
+                self.unsaid.discard(rank)
+                self.crew.states[rank] = self.watch.ended[rank] = message.state
+            case messages.Done(id=self.id):
+                self.printer.add(rank, "stdout", self.heard.pop(rank, ""))
+                self.counts[rank] = message.counts
+                said = message.failure, payload, message.records, message.calls
+                self._end(rank, Outcome(now, *said))
+
+    def _end(self, rank: int, outcome: Outcome) -> None:
+        self.outcomes[rank] = outcome
+        dead = outcome.failure is not None and outcome.failure.kind == "died"
+        self.watch.end(rank, None if dead else FINISHED, outcome.at)
+        self.crew.states.pop(rank, None)
+        self.unsaid |= set() if dead else {rank}
+        self.printer.finish(rank)
+
+    def _count_the_dead(self) -> None:
+        """A rank whose line is closed has died; the helper knows of what."""
+        self.notices |= self.crew.deaths()
+        for rank in self.unfinished & set(self.notices):
+            while rank in self.unfinished - set(self.gone) and self.crew.lines[rank].waiting():
+                self._hear(rank)
+            if rank in self.unfinished:
+                self._end_of_process(rank, self.notices[rank])
+        for rank in self.unfinished & set(self.gone):
+            if time.monotonic() - self.gone[rank] > NOTICE_SECONDS:
+                self._end_of_process(rank, Died(0, None))
+
+    def _end_of_process(self, rank: int, notice: Died) -> None:
+        heard = self.heard.pop(rank, "")
+        self.printer.add(rank, "stdout", before_the_crash(heard + notice.printed))
+        place = self.watch.places.get(rank)
+        failure = report.died(rank, notice.code, heard + notice.words, place)
+        self._end(rank, Outcome(self.gone.get(rank, time.monotonic()), failure))
+
+    def _look(self, now: float) -> Verdict | None:
+        """Samples the ranks, lets go who waits for ever, and says whether to give up."""
+        failed = bool(self._failures)
+        if now - self.sampled >= (HURRIED_SAMPLE_SECONDS if failed else SAMPLE_SECONDS):
+            self._sample(now)
+        if self.why or self.ended_waits:
+            return self._wait_for_the_end(now)
+        if over := self._over(now):
+            self._ask_to_stop(over)
+        for rank in self.unfinished:
+            if self._is_frozen(rank, now):
+                self.watch.freeze(rank)
+        deaths = [o.at for o in self.outcomes.values() if o.failure and o.failure.kind == "died"]
+        if self.watch.stuck(self.unfinished, failed):
+            if deaths:
+                return Verdict.DEADLOCK
+            self._end_waits(now)
+            return None
+        if deaths and now - min(deaths) > BEREFT_SECONDS:
+            return Verdict.RANK_DIED
+        if self.unfinished and now - self.started > self.tell_at:
+            doubts = self.watch.doubts(self.unfinished, failed)
+            self.printer.say(report.running(self.tell_at, self._places(), doubts))
+            self.tell_at *= 2
+        return None
+
+    def _wait_for_the_end(self, now: float) -> Verdict | None:
+        """After ranks were asked to stop, or let go: who waits for another is let go too."""
+        if self.ended_waits is None and now - self.asked > PATIENT_STOP_SECONDS:
+            self._end_waits(now)
+        since = self.ended_waits.at if self.ended_waits else self.asked
+        return Verdict.UNRESPONSIVE if now - since > self.patience else None
+
+    def _end_waits(self, now: float) -> None:
+        """Ends every wait for another rank, on all ranks: their group is of no use any more."""
+        self.ended_waits = self._snapshot(now)
+        for rank in set(self.crew.lines) - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send(messages.EndWaits())
+
+    def _snapshot(self, now: float) -> Snapshot:
+        places = self._places()
+        states = {rank: state for rank, state in self.watch.ended.items() if state}
+        states |= {rank: place.state or State() for rank, place in places.items()}
+        return Snapshot(now, dict(self.outcomes), places, states)
+
+    def _over(self, now: float) -> str:
+        """Why the cell must stop, in words: its limit, or without one that nothing moves."""
+        if self.limit is None:
+            may = STILL_SECONDS if self.watch.rests(self.unfinished) else ALONE_SECONDS
+            return STILL.format(may) if self.pulse.still(now) > may else ""
+        said = f"Stopped after its limit of {self.limit:g} s (--timeout sets it)."
+        return said if now - self.started > self.limit else ""
+
+    def _sample(self, now: float) -> None:
+        self.sampled = now
+        for rank in self.unfinished - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send(messages.Look(self.id))
+
+    def _ask_to_stop(self, why: str, again: bool = False) -> None:
+        self.why, self.asked = why, time.monotonic()
+        self.patience = 0 if again else STOP_SECONDS
+        for rank in self.unfinished - set(self.gone):
+            with suppress(OSError):
+                self.crew.lines[rank].send(messages.Interrupt())
+
+    def _is_frozen(self, rank: int, now: float) -> bool:
+        """Whether a rank of this machine gives no answer because it was stopped by a signal."""
+        if now - self.answered[rank] < 4 * SAMPLE_SECONDS or rank in self.gone:
+            return False
+        try:
+            stat = Path(f"/proc/{self.crew.hellos[rank].pid}/stat").read_text()
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] in "Tt"
+
+    def _places(self) -> dict[int, Place]:
+        return {r: p for r, p in self.watch.places.items() if r in self.unfinished}
+
+
+@contextmanager
+def _interrupts() -> Iterator[int]:
+    """Ctrl-C as a byte in a pipe, so that no message is torn apart; gives the pipe's end."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    mine = threading.current_thread() is threading.main_thread()
+
+    def ring(_signal: int, _frame: Any) -> None:
+        with suppress(BlockingIOError):
+            os.write(writing, b"!")
+
+    before = signal.signal(signal.SIGINT, ring) if mine else None
+    try:
+        yield reading
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, before)
+        os.close(reading)
+        os.close(writing)

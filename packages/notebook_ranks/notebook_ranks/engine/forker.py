@@ -14,8 +14,8 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from notebook_ranks import processes
-from notebook_ranks.engine import beginning, rank_program, wire
+from notebook_ranks import messages, processes
+from notebook_ranks.engine import rank_program, wire
 from notebook_ranks.groups import group
 
 LAST_WORDS = 20_000  # bytes
@@ -36,7 +36,7 @@ class Forker:
     def serve(self) -> None:
         """Forks and kills as told, until the notebook is gone."""
         notebook = os.getppid()
-        self.line.send({"type": "ready", "folder": self.folder})
+        self.line.send(messages.HelperReady(self.folder))
         try:
             while os.getppid() == notebook:
                 ready = wait([self.line.connection, self.bell], POLL_SECONDS)
@@ -52,16 +52,15 @@ class Forker:
             self.kill()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def obey(self, order: wire.Message) -> None:
-        if order["do"] == "fork":
-            self.kill()
-            for rank in range(order["n"]):
+    def obey(self, order: messages.Fork | messages.Kill) -> None:
+        self.kill()
+        if isinstance(order, messages.Fork):
+            for rank in range(order.n):
                 self.fork(rank, order)
-        elif order["do"] == "kill":
-            self.kill()
-            self.line.send({"type": "killed"})
+        else:
+            self.line.send(messages.Killed())
 
-    def fork(self, rank: int, order: wire.Message) -> None:
+    def fork(self, rank: int, order: messages.Fork) -> None:
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -74,7 +73,7 @@ class Forker:
         os.close(writing)
         self.ranks[pid] = (rank, reading)
 
-    def become(self, rank: int, order: wire.Message, pipe: tuple[int, int]) -> None:
+    def become(self, rank: int, order: messages.Fork, pipe: tuple[int, int]) -> None:
         """The child's side: a rank in a session of its own, as the notebook's twin."""
         os.setsid()
         processes.die_with_parent()
@@ -83,16 +82,15 @@ class Forker:
         self.line.close()
         for _, other in self.ranks.values():
             os.close(other)
-        os.chdir(order["folder"])
-        sys.path[:] = order["path"]
+        os.chdir(order.folder)
+        sys.path[:] = order.path
         os.environ.clear()
-        os.environ.update(order["environment"])
-        ids = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": order["n"]}
+        os.environ.update(order.environment)
+        ids = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": order.n, "LOCAL_WORLD_SIZE": order.n}
         os.environ.update({name: str(value) for name, value in ids.items()})
-        os.environ["LOCAL_WORLD_SIZE"] = str(order["n"])
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         line = wire.dial(self.address)
-        own = beginning.Ids(rank, order["n"], rank)
+        own = rank_program.Ids(rank, order.n, rank)
         rank_program.Rank(line, own, pipe).serve()
 
     def reap(self) -> None:
@@ -107,8 +105,7 @@ class Forker:
                     words = read_all(reading)
                     os.close(reading)
                     code = os.waitstatus_to_exitcode(status)
-                    gone = {"type": "died", "pid": pid, "rank": rank, "code": code}
-                    self.line.send({**gone, "words": words, "printed": words})
+                    self.line.send(messages.Died(pid, code, words, printed=words, rank=rank))
 
     def kill(self) -> None:
         """Ends every rank, all that they started, and all that those left behind."""

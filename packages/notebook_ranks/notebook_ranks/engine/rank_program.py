@@ -3,33 +3,50 @@
 import faulthandler
 import os
 import queue
+import random
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+import types
 from contextlib import suppress
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
-from notebook_ranks import processes
-from notebook_ranks.cells import cell, output, place, stand_ins
-from notebook_ranks.engine import beginning, wire
-from notebook_ranks.engine.ids import NAMES, find_ids
+from notebook_ranks import messages, processes
+from notebook_ranks.cells import cell, chain, output, place, shell, stand_ins
+from notebook_ranks.engine import wire
 from notebook_ranks.groups import flight, notes, spawned, waits
-from notebook_ranks.groups.group import ENDED, Group
+from notebook_ranks.groups.group import ENDED, Group, choose_backend
 from notebook_ranks.groups.steps import Counter
+from notebook_ranks.messages import Order, Place
 
 TICK_SECONDS = 0.2
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+STARTERS = (  # what torchrun, Open MPI, Slurm and MPICH call these four
+    NAMES,
+    tuple(f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")),
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+)
+
+
+class Ids(NamedTuple):
+    """Which rank this is, of how many, and which of those on its machine."""
+
+    rank: int
+    world_size: int
+    local_rank: int
 
 
 class Rank:
     """One rank: its line to the notebook, its namespace, its process group."""
 
-    def __init__(self, line: wire.Line, ids: beginning.Ids, pipe: tuple[int, int]) -> None:
+    def __init__(self, line: wire.Line, ids: Ids, pipe: tuple[int, int]) -> None:
         self.line, self.ids = line, ids
         self.pid, self.main = os.getpid(), threading.get_ident()
-        self.orders: queue.SimpleQueue[tuple[wire.Message, bytes]] = queue.SimpleQueue()
+        self.orders: queue.SimpleQueue[tuple[Order, bytes]] = queue.SimpleQueue()
         self.busy, self.prepared, self.finished = False, False, 0
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
@@ -53,15 +70,12 @@ class Rank:
     def _greet(self) -> None:
         """Tells the notebook who this is, hears where the others are, and fills the namespace."""
         server = self._serve_store() if wire.STORE in os.environ else None
-        self.line.send(
-            {
-                "rank": self.ids.rank, "world_size": self.ids.world_size, "pid": self.pid,
-                "host": socket.gethostname(), "port": server.port if server else None,
-            }
-        )  # fmt: skip
+        port, host = server.port if server else None, socket.gethostname()
+        rank, size = self.ids.rank, self.ids.world_size
+        self.line.send(messages.Hello(rank, size, self.pid, host, port))
         welcome, _ = self.line.receive()
-        self.group = beginning.open_group(self.ids, welcome, server)
-        self.names = beginning.namespace(self.ids, self.group)
+        self.group = open_group(self.ids, welcome, server)
+        self.names = namespace(self.ids, self.group)
         self.output.end()
 
     def _serve_store(self) -> Any:
@@ -72,14 +86,13 @@ class Rank:
         size = self.ids.world_size
         return dist.TCPStore("0.0.0.0", 0, size, is_master=True, wait_for_workers=False)
 
-    def _do(self, order: wire.Message, payload: bytes) -> None:
+    def _do(self, order: Order, payload: bytes) -> None:
         self.output.begin()
-        result, failure, before = None, dict[str, Any](), spawned.begun()
-        self.finished, filename = 0, order.get("filename", "")
+        result, failure, before = None, None, spawned.begun()
+        self.finished, filename = 0, getattr(order, "filename", "")
         try:
             self.busy = True
-            do = self._work
-            result, failure = cell.attempt(lambda: do(order)(order, payload), filename)
+            result, failure = cell.attempt(lambda: self._work(order, payload), filename)
             self.busy = False
         except KeyboardInterrupt:  # it came when the work was done
             self.busy = False
@@ -88,55 +101,44 @@ class Rank:
         if failure:
             spawned.end(spawned.begun() - before)
         self.output.end()
-        cell.locate(failure, filename)
-        if self.group and self.group.is_an_ended_one(failure):
-            failure |= {"kind": "python", "message": ENDED}
-        failure |= {"final": True} if self._is_lost(failure) else {}
-        done = {"type": "done", "id": order["id"], "failure": failure, **self._done()}
+        if failure and self.group:
+            if self.group.is_an_ended_one(failure):
+                failure.kind, failure.message = "python", ENDED
+            # NCCL's failure may leave a GPU in any state.
+            failure.final = self.group.backend == "nccl" and failure.kind == "group"
+        records, counts = self.counter.look(self.flight)
+        done = messages.Done(order.id, failure, records, notes.new_calls(), counts)
         self.line.send(done, result or b"")
-        self.finished = order["id"]
-
-    def _is_lost(self, failure: wire.Message) -> bool:
-        """Whether a rank can't go on after a failure: NCCL's may leave a GPU in any state."""
-        nccl = self.group is not None and self.group.backend == "nccl"
-        return nccl and failure.get("kind") == "group"
-
-    def _done(self) -> wire.Message:
-        """What this rank did with the others, and where it stands in its groups."""
-        return {**self.counter.told(self.flight), "calls": notes.new_calls()}
+        self.finished = order.id
 
     def _say_what_is_left(self) -> None:
         """Once after an order, where others may still be at it: what they can expect from here."""
         if self.finished:
             order, self.finished = self.finished, 0
-            self.line.send({"type": "state", "id": order, "state": waits.left_by(self.main)})
+            self.line.send(messages.Left(order, waits.left_by(self.main)))
 
-    def _work(self, order: wire.Message) -> Callable[[wire.Message, bytes], bytes | None]:
+    def _work(self, order: Order, payload: bytes) -> bytes | None:
+        """Does an order; its result, where it has one."""
         if not self.prepared:
-            beginning.prepare()
+            prepare()
             self.prepared = True
-        if self.group and "timeout" in order:
-            self.group.prepare(order)
-            self.counter.recorded = self.group.backend == "gloo" and not order["debug"]
-        return getattr(self, f"_{order['do']}")
-
-    def _ready(self, order: wire.Message, _payload: bytes) -> None:
-        """What comes before a cell: the stores that it makes again are let go."""
-        stand_ins.release(order.get("stores", []), self.names)
-
-    def _cell(self, order: wire.Message, _payload: bytes) -> None:
-        place.remember(order["filename"], order["shown"], order["called"])
-        sys.argv = ["cell", *order["argv"]]
-        cell.run_cell(order["source"], order["filename"], self.names)
-
-    def _call(self, _order: wire.Message, payload: bytes) -> bytes:
-        return cell.call(payload, self.names)
-
-    def _push(self, _order: wire.Message, payload: bytes) -> None:
-        self.names |= cell.unpack(payload)
-
-    def _pull(self, order: wire.Message, _payload: bytes) -> bytes:
-        return cell.pack(eval(order["name"], self.names))
+        if self.group and order.group:
+            self.group.prepare(order.key, order.group)
+            self.counter.recorded = self.group.backend == "gloo" and not order.group.debug
+        match order:
+            case messages.RunCell():
+                place.remember(order.filename, order.shown, order.called)
+                sys.argv = ["cell", *order.argv]
+                cell.run_cell(order.source, order.filename, self.names)
+            case messages.CallFunction():
+                return cell.call(payload, self.names)
+            case messages.Push():
+                self.names |= cell.unpack(payload)
+            case messages.Pull():
+                return cell.pack(eval(order.name, self.names))
+            case messages.Prepare():
+                stand_ins.release(order.stores, self.names)
+        return None
 
     def _listen(self) -> None:
         """Answers at once while the main thread works: where it is, and to stop."""
@@ -149,17 +151,18 @@ class Rank:
                     self._relieve()
                     self._say_what_is_left()
                     continue
-                order, payload = self.line.receive()
-                if order["do"] == "where":
-                    self._say_where(order)
-                elif order["do"] == "interrupt":
-                    signal.pthread_kill(self.main, signal.SIGINT)
-                elif order["do"] == "free":
-                    self._free()
-                elif order["do"] == "exit":
-                    raise EOFError
-                else:
-                    self.orders.put((order, payload))
+                message, payload = self.line.receive()
+                match message:
+                    case messages.Look():
+                        self._say_where(message.id)
+                    case messages.Interrupt():
+                        signal.pthread_kill(self.main, signal.SIGINT)
+                    case messages.EndWaits():
+                        self._end_waits()
+                    case messages.Exit():
+                        raise EOFError
+                    case _:
+                        self.orders.put((message, payload))
         except (EOFError, OSError):
             end(self.pid)
 
@@ -168,25 +171,25 @@ class Rank:
         if self.busy:
             self.output.flush()
 
-    def _say_where(self, order: wire.Message) -> None:
+    def _say_where(self, order: int) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"
         try:
             found = place.with_wait(place.of_thread(self.main), self.main, nccl)
         except Exception:  # whoever watches must outlive what it sees
-            found = place.describe([]) | {"mark": "", "wait": None, "needs": [], "acting": []}
-        found["cpu"] = time.process_time() - time.thread_time()  # to look costs some itself
-        found["used"] = found["cpu"] + processes.seconds_of_children()
-        found["begun"] = self.counter.begun()
-        self.line.send({"type": "where", "id": order["id"], "place": found})
+            found = Place()
+        found.cpu = time.process_time() - time.thread_time()  # to look costs some itself
+        found.used = found.cpu + processes.seconds_of_children()
+        found.begun = self.counter.begun()
+        self.line.send(messages.Seen(order, found))
 
-    def _free(self) -> None:
+    def _end_waits(self) -> None:
         """Ends the waits for other ranks, of which it is sure that they would never end."""
         with suppress(Exception):  # whoever watches must outlive what it does
             if self.group:
                 self.group.give_up()
 
     def _print(self, stream: str, text: str) -> None:
-        self.line.send({"type": "out", "stream": stream, "text": text})
+        self.line.send(messages.Printed(stream, text))
 
     def _interrupted(self, _signal: int, _frame: Any) -> None:
         if self.busy:
@@ -196,6 +199,75 @@ class Rank:
         """A process that the rank forks must not speak on the rank's line, nor in its groups."""
         self.line.close()
         spawned.in_fork()
+
+
+def open_group(ids: Ids, welcome: messages.Welcome, server: Any) -> Group:
+    """The rank's group, with its backend and device; `server` is the store that rank 0 holds."""
+    import torch
+    import torch.distributed as dist
+
+    if welcome.folder is None and server is None:
+        server = dist.TCPStore(welcome.host, welcome.port or 0, is_master=False)
+    notes.install()
+    group = Group(ids.rank, ids.world_size, welcome.folder, server)
+    gpus = torch.cuda.device_count() if welcome.device != "cpu" else 0
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", ids.world_size))
+    found = choose_backend(here, gpus, ids.local_rank, welcome.device)
+    group.backend, group.device = found
+    if group.device.startswith("cuda"):
+        torch.cuda.set_device(group.device)
+    return group
+
+
+def namespace(ids: Ids, group: Group) -> dict[str, Any]:
+    """The variables of the rank's cells, in a `__main__` of their own."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
+    _seed(ids.rank)
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    spawned.install(group.folder)
+    stand_ins.install()
+    chain.install()
+    found = module.__dict__
+    found |= {"torch": torch, "dist": dist, "device": torch.device(group.device or "cpu")}
+    found |= {**ids._asdict(), "get_ipython": shell.get_ipython}
+    return found
+
+
+def prepare() -> None:
+    """Calls the function that PREPARE names, as "module:function"; it takes no arguments."""
+    module, _, function = os.environ.get(wire.PREPARE, "").partition(":")
+    if function:
+        try:
+            getattr(import_module(module), function)()
+        except Exception as error:
+            error.add_note(f"{wire.PREPARE} asks every rank to call {module}:{function} first.")
+            raise
+
+
+def _seed(rank: int) -> None:
+    """Each rank draws its own numbers, the same ones in every run."""
+    import numpy
+    import torch
+
+    random.seed(rank)
+    numpy.random.seed(rank)
+    torch.manual_seed(rank)
+
+
+def find_ids() -> dict[str, str]:
+    """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
+
+    Raises: LookupError where none of them did.
+    """
+    for theirs in STARTERS:
+        if theirs[0] in os.environ and theirs[1] in os.environ:
+            pairs = zip(NAMES, theirs, strict=True)
+            return {name: os.environ[their] for name, their in pairs if their in os.environ}
+    raise LookupError("No rank in the environment: start this with torchrun, mpirun or srun.")
 
 
 def end(pid: int) -> None:
@@ -209,7 +281,7 @@ def main() -> None:
     """A rank that someone else's starter began."""
     ids = find_ids()
     os.environ.update(ids)
-    own = beginning.Ids(*(int(ids.get(name, ids["RANK"])) for name in NAMES[:3]))
+    own = Ids(*(int(ids.get(name, ids["RANK"])) for name in NAMES[:3]))
     Rank(wire.dial(os.environ[wire.ADDRESS]), own, os.pipe()).serve()
 
 

@@ -13,7 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from notebook_ranks import messages
 from notebook_ranks.engine import wire
+from notebook_ranks.messages import Died
 from notebook_ranks.processes import kill_group
 from notebook_ranks.watch.report import RanksError
 
@@ -69,8 +71,8 @@ class Starter:
         """Lines that say something when `notices` has something new."""
         return []
 
-    def notices(self) -> list[wire.Message]:
-        """What is known of ranks that died: `pid`, exit `code` (negative: a signal), `words`."""
+    def notices(self) -> list[Died]:
+        """What is known of ranks that died."""
         return []
 
     def alive(self) -> bool:
@@ -117,9 +119,7 @@ class Forked(Starter):
             "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
         }  # fmt: skip
         own = {**usual, **environment, **RECORDER}
-        line.send(
-            {"do": "fork", "n": n, "environment": own, "path": sys.path, "folder": os.getcwd()}
-        )
+        line.send(messages.Fork(n or 1, own, sys.path, os.getcwd()))
 
     def _ready(self) -> wire.Line:
         """The line to the helper, once it has imported torch."""
@@ -129,18 +129,18 @@ class Forked(Starter):
                 raise RanksError(f"The ranks' helper didn't start. It said: {self.said()}")
             if found := self.listener.accept(0.1):
                 self._line, ready = found
-                self.folder = ready["folder"]
+                self.folder = ready.folder
         return self._line
 
     def watched(self) -> list[wire.Line]:
         return [self._line] if self._line else []
 
-    def notices(self) -> list[wire.Message]:
+    def notices(self) -> list[Died]:
         found = []
         with suppress(EOFError, OSError):
             while self._line and self._line.waiting():
                 found.append(self._line.receive()[0])
-        return [notice for notice in found if notice["type"] == "died"]
+        return [notice for notice in found if isinstance(notice, Died)]
 
     def kill(self, pids: Sequence[int]) -> None:
         if self._line and self._helper_kills(self._line):
@@ -149,10 +149,10 @@ class Forked(Starter):
 
     def _helper_kills(self, line: wire.Line) -> bool:
         with suppress(EOFError, OSError):
-            line.send({"do": "kill"})
+            line.send(messages.Kill())
             end = time.monotonic() + KILL_SECONDS
             while line.waiting(max(0, end - time.monotonic())):
-                if line.receive()[0]["type"] == "killed":
+                if isinstance(line.receive()[0], messages.Killed):
                     return True
         return False
 
@@ -175,12 +175,10 @@ class Spawned(Starter):
             own = {name: str(value) for name, value in ids.items()}
             self._launch([sys.executable, *PROGRAM], {**environment, **own, wire.STORE: "server"})
 
-    def notices(self) -> list[wire.Message]:
+    def notices(self) -> list[Died]:
         ended = [(rank, p.pid, p.poll()) for rank, p in enumerate(self._running)]
         return [
-            {"rank": rank, "pid": pid, "code": code, "words": self.said()}
-            for rank, pid, code in ended
-            if code is not None
+            Died(pid, code, self.said(), rank=rank) for rank, pid, code in ended if code is not None
         ]
 
 
@@ -196,15 +194,14 @@ class Launched(Starter):
             whole = [*command, *program_of(command)]
             self._launch(whole, {**environment, wire.STORE: "server"})
 
-    def notices(self) -> list[wire.Message]:
+    def notices(self) -> list[Died]:
         """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
         written = self._written()
-        found: list[wire.Message] = [
-            {"pid": int(pid), "code": int(code), "words": self.said()}
+        ranks = {int(pid): int(rank) for rank, pid in CAUSE.findall(written)}
+        return [
+            Died(int(pid), int(code), self.said(), rank=ranks.get(int(pid)))
             for code, pid in DEATH.findall(written)
         ]
-        ranks = {int(pid): int(rank) for rank, pid in CAUSE.findall(written)}
-        return [n | {"rank": ranks[n["pid"]]} if n["pid"] in ranks else n for n in found]
 
     def said(self) -> str:
         """The last lines of the workers, or of a starter that doesn't report on them."""

@@ -1,7 +1,7 @@
 """Messages between the notebook and its ranks: an authenticated local or remote connection.
 
-A message is a JSON object and, where values travel, a payload of bytes. Orders and cells are
-text; only values that the reader asks for are pickled.
+A message is one of `messages`, as JSON, and, where values travel, a payload of bytes. Orders and
+cells are text; only values that the reader asks for are pickled.
 """
 
 import json
@@ -13,12 +13,16 @@ import time
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
 from typing import Any
 
+import msgspec
+
+from notebook_ranks import messages
+
 ADDRESS = "NOTEBOOK_RANKS"  # the environment variable that says where to dial: host:port:key
 PREPARE = "NOTEBOOK_RANKS_PREPARE"  # "module:function", called in each rank before its first cell
 STORE = "NOTEBOOK_RANKS_STORE"  # set where rank 0 holds the store: there is no shared folder
 HANDSHAKE_SECONDS = 5
 SEND_SECONDS = 20
-Message = dict[str, Any]
+HEARS = {kind: msgspec.json.Decoder(kind) for kind in (messages.ToNotebook, messages.FromNotebook)}
 
 
 class Line:
@@ -27,20 +31,27 @@ class Line:
     Raises: EOFError or OSError where the other end is gone.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, hears: Any = messages.FromNotebook) -> None:
+        self.connection, self._hears = connection, hears
         self._sending = threading.Lock()
 
-    def send(self, message: Message, payload: bytes = b"") -> None:
-        head = json.dumps(message).encode()
+    def send(self, message: msgspec.Struct, payload: bytes = b"") -> None:
+        try:
+            head = msgspec.json.encode(message)
+        except UnicodeEncodeError:  # half of a character, as an odd file's name has
+            head = json.dumps(msgspec.to_builtins(message)).encode()
         with self._sending:
             self.connection.send_bytes(struct.pack("!I", len(head)) + head + payload)
 
-    def receive(self) -> tuple[Message, bytes]:
+    def receive(self) -> tuple[Any, bytes]:
         """The next message; waits for it."""
         found = self.connection.recv_bytes()
         (length,) = struct.unpack_from("!I", found)
-        return json.loads(found[4 : 4 + length]), found[4 + length :]
+        head, payload = found[4 : 4 + length], found[4 + length :]
+        try:
+            return HEARS[self._hears].decode(head), payload
+        except msgspec.DecodeError:  # half of a character
+            return msgspec.convert(json.loads(head), self._hears), payload
 
     def waiting(self, seconds: float = 0) -> bool:
         """Whether a message comes within that time."""
@@ -81,7 +92,7 @@ class Listener:
         """What a rank needs to dial: host, port and key."""
         return f"{self._host}:{self._server.getsockname()[1]}:{self._key.hex()}"
 
-    def accept(self, seconds: float = 0) -> tuple[Line, Message] | None:
+    def accept(self, seconds: float = 0) -> tuple[Line, Any] | None:
         """A line to whoever calls in that time and knows the key, with its first message.
 
         None for anyone else, and for who then says nothing for HANDSHAKE_SECONDS.
@@ -94,7 +105,7 @@ class Listener:
             return None
         connection = _connection(caller)
         _limit(connection, receive=HANDSHAKE_SECONDS, send=HANDSHAKE_SECONDS)
-        line = Line(connection)
+        line = Line(connection, messages.ToNotebook)
         try:
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)

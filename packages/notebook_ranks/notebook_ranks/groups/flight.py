@@ -8,8 +8,9 @@ import time
 from typing import Any
 
 from notebook_ranks.groups import torch_inside
+from notebook_ranks.messages import Collective
 
-Record = dict[str, Any]
+Record = dict[str, Any]  # an entry, as torch writes it
 _since = 0  # in nanoseconds of the system's clock
 
 
@@ -34,19 +35,12 @@ def entries() -> list[Record]:
     return [found[key] for key in sorted(found)]
 
 
-def told(entry: Record) -> Record:
-    """What ranks must agree on: the group (and its backend), the name, the types, the shapes.
-
-    `seq` numbers the group's collectives, alike on all of its ranks; messages have none.
-    """
+def collective(entry: Record) -> Collective:
+    """The collective that an entry is; a message between two ranks is none."""
     backend, _, name = entry["profiling_name"].rpartition(":")
-    return {
-        "name": name,
-        "group": f"{backend}:{entry['process_group'][0]}",
-        "seq": entry["collective_seq_id"],
-        "types": entry["input_dtypes"],
-        "shapes": entry["input_sizes"],
-    }
+    group = f"{backend}:{entry['process_group'][0]}"
+    types, shapes = list(map(str, entry["input_dtypes"])), entry["input_sizes"]
+    return Collective(name, group, entry["collective_seq_id"], types, shapes)
 
 
 def pending(found: list[Record]) -> list[Record]:
@@ -60,8 +54,8 @@ class Reader:
     def __init__(self) -> None:
         self._seen = -1
 
-    def fresh(self, found: list[Record]) -> list[Record]:
-        """The collectives among the entries that are new, as `told` says them."""
+    def fresh(self, found: list[Record]) -> list[Collective]:
+        """The collectives among the entries that are new."""
         found = [e for e in found if e["time_created_ns"] > self._seen]
         self._seen = max([self._seen, *(e["time_created_ns"] for e in found)])
-        return [told(e) for e in found if not e["is_p2p"]]
+        return [collective(e) for e in found if not e["is_p2p"]]

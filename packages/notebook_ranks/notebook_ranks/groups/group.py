@@ -8,6 +8,7 @@ from typing import Any
 
 from notebook_ranks.groups import flight, notes, opening, torch_inside
 from notebook_ranks.groups.connections import Connections
+from notebook_ranks.messages import Failure, Grouping
 
 OPENED_AS = {"nccl": "cpu:gloo,cuda:nccl"}  # CPU tensors go through gloo on every machine
 LOST = (
@@ -19,7 +20,6 @@ ENDED = (
     "init_process_group). Make it again: DDP, FSDP, new_group or the device mesh."
 )
 UNKNOWN = ("is not initialized in the world group map", "Group is not registered")  # torch's words
-Record = dict[str, Any]
 
 
 def choose_backend(n: int, gpus: int, local_rank: int, wanted: str | None) -> tuple[str, str]:
@@ -58,20 +58,23 @@ class Group:
         torch_inside.around_new_groups(self.connections.watched)
         self.init = opening.install(self)
 
-    def prepare(self, order: Record) -> None:
-        """Before a cell: a default group in which all ranks are in step."""
+    def prepare(self, key: str, wanted: Grouping) -> None:
+        """Before a cell: a default group in which all ranks are in step.
+
+        `key` names its store, as no other cell's is named.
+        """
         import torch.distributed as dist
 
-        self._cell, self._opened, self.claimed = order["key"], 0, False
+        self._cell, self._opened, self.claimed = key, 0, False
         notes.opened = 0
-        self.wait = timedelta(seconds=order["timeout"])
+        self.wait = timedelta(seconds=wanted.timeout)
         if self._ended:  # looking takes 0.3 ms
             self.connections.settle()
-        lost = not order.get("anew") and self._is_lost()
-        if dist.is_initialized() and (lost or order.get("anew") or order["debug"] != self._debug):
+        lost = not wanted.anew and self._is_lost()
+        if dist.is_initialized() and (lost or wanted.anew or wanted.debug != self._debug):
             self.close()
             flight.forget()
-        self._set_debug(order["debug"])
+        self._set_debug(wanted.debug)
         if dist.is_initialized():
             torch_inside.set_timeout(self.wait)
         else:
@@ -84,7 +87,7 @@ class Group:
         """The backend of the default group that a cell finds, as torch is told it."""
         return OPENED_AS.get(self.backend or "", self.backend)
 
-    def usual(self) -> Record:
+    def usual(self) -> dict[str, Any]:
         """What `init_process_group` is told for the default group that a cell finds."""
         return {
             "backend": self.usual_backend, "store": self.store(),
@@ -127,10 +130,10 @@ class Group:
         if self.backend == "nccl":
             torch_inside.abort_groups()
 
-    def is_an_ended_one(self, failure: Record) -> bool:
+    def is_an_ended_one(self, failure: Failure) -> bool:
         """Whether a group failed because it was closed, and not because another rank is gone."""
-        unknown = any(words in failure.get("message", "") for words in UNKNOWN)
-        cut = failure.get("kind") == "group" and self.connections.whole
+        unknown = any(words in failure.message for words in UNKNOWN)
+        cut = failure.kind == "group" and self.connections.whole
         return self._ended and (unknown or cut)
 
     def _set_debug(self, debug: bool) -> None:

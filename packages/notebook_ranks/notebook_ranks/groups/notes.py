@@ -11,9 +11,10 @@ import types
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from notebook_ranks.groups import torch_inside
+from notebook_ranks.messages import Call
 
 COLLECTIVES = (
     "allreduce allreduce_coalesced broadcast reduce allgather _allgather_base gather scatter "
@@ -26,7 +27,16 @@ LOOKUPS = ("get", "wait", "multi_get", "queue_pop")
 SPLITS = ("alltoall_base", "all_to_all_single")
 KEPT = 256  # calls that a group's ledger remembers
 ANY = -1  # the peer of who receives from anybody
-Note = dict[str, Any]
+
+
+class Note(NamedTuple):
+    """A message that was begun: `number` counts those of its kind, peer and tag in the group."""
+
+    kind: str
+    ledger: "Ledger"
+    peer: int
+    tag: int
+    number: int
 
 
 class Ledger:
@@ -104,7 +114,7 @@ def _message(name: str, real: Any) -> Any:
         peer, tag = given if len(given) == 2 else (ANY, *given)
         kept_by.messages[kind, peer, tag] += 1
         number = kept_by.messages[kind, peer, tag]
-        note = {"kind": kind, "ledger": kept_by, "peer": peer, "tag": tag, "number": number}
+        note = Note(kind, kept_by, peer, tag, number)
         work = real(group, *args, **kwargs)
         if work is not None:
             key = id(work)
@@ -141,42 +151,42 @@ def of_work(work: Any) -> Note | None:
     return note if reference and reference() is work else None
 
 
-def new_calls() -> list[Note]:
-    """Of the collectives since the last call those that name something unusual; see `told`."""
+def new_calls() -> list[Call]:
+    """The collectives since this was last called that have another operator than SUM, another root
+    than rank 0, or splits.
+    """
     found = []
     for key, kept_by in [*_ledgers.items()]:
         if kept_by.group() is None:
             del _ledgers[key]
         new = told(kept_by, kept_by.made - kept_by.told)
-        found += [call for call in new if call["operator"] or call["root"] or call["splits"]]
+        found += [call for call in new if call.operator or call.root or call.splits]
         kept_by.told = kept_by.made
     return found
 
 
-def told(kept_by: Ledger, last: int = KEPT) -> list[Note]:
-    """The last collectives that Python code asked of a group, by the group and their number.
-
-    `operator` is "" for SUM, `root` a rank, 0 where there is none, `splits` [received, sent].
-    """
+def told(kept_by: Ledger, last: int = KEPT) -> list[Call]:
+    """The last collectives that Python code asked of a group."""
     ranks = kept_by.ranks
-    group = {"group": kept_by.name, "age": kept_by.age, "ranks": ranks, "made": kept_by.made}
+    own = kept_by.name, kept_by.age, ranks, kept_by.made
     return [
-        {**group, "number": number, "name": name, **_options(options, ranks)}
+        Call(*own, number, name, *_options(options, ranks))
         for number, name, options in [*kept_by.calls][-last:][:last]
     ]
 
 
-def _options(kept: Any, ranks: list[int]) -> Note:
+def _options(kept: Any, ranks: list[int]) -> tuple[str, int, list[list[int]]]:
+    """Operator, root and splits of a call."""
     options = kept if isinstance(kept, tuple) else (kept,)
     last: Any = options[-1] if options else None
     operator = str(last.reduceOp.op).rpartition(".")[2] if hasattr(last, "reduceOp") else "SUM"
     root = getattr(last, "rootRank", 0)
     given = len(options) > 2 and any(options[:2])
-    return {
-        "operator": "" if operator == "SUM" else operator,
-        "root": ranks[root] if root in range(len(ranks)) else 0,
-        "splits": [list(sizes) for sizes in options[:2]] if given else [],
-    }
+    return (
+        "" if operator == "SUM" else operator,
+        ranks[root] if root in range(len(ranks)) else 0,
+        [list(sizes) for sizes in options[:2]] if given else [],
+    )
 
 
 def name_of(group: Any) -> str:

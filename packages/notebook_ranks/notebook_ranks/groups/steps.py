@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from notebook_ranks.groups import flight, torch_inside
+from notebook_ranks.messages import Collective, Counts, GroupCount
 from notebook_ranks.watch.report import names
 
-Standing = dict[str, Any]  # as `Counter.standing` gives it
 FREED = "Every wait for another rank was ended."
 BROKEN = "A group has failed."
 ANEW = (
@@ -43,14 +43,14 @@ class Counter:
         """How many collectives and messages this rank has begun, in all of its groups."""
         return sum(torch_inside.calls_of(group) or 0 for _, _, group in torch_inside.groups() or ())
 
-    def told(self, reader: flight.Reader) -> dict[str, Any]:
-        """What the notebook is told after a cell: what is new to the reader, and the standing."""
-        records: list[flight.Record] = []
+    def look(self, reader: flight.Reader) -> tuple[list[Collective], Counts | None]:
+        """After a cell: the collectives that are new to the reader, and the counts."""
+        records: list[Collective] = []
         if self.moved():  # reading a full recorder takes 13 ms
             held = flight.entries()
             records = reader.fresh(held)
             self.read(held)
-        return {"records": records, "standing": self.standing()}
+        return records, self.counts()
 
     def read(self, held: list[flight.Record]) -> None:
         """Takes note of what the flight recorders hold."""
@@ -59,11 +59,11 @@ class Counter:
                 group, name = entry["process_group"][0], entry["profiling_name"]
                 self._calls[group] = entry["collective_seq_id"], name.rpartition(":")[2]
 
-    def standing(self) -> Standing | None:
-        """How many groups were made, and of each its ranks, collectives, messages and last call.
+    def counts(self) -> Counts | None:
+        """What this rank has called of its groups; None where torch doesn't tell.
 
-        None where torch doesn't tell. Recorders keep collectives alone; a group counts messages
-        too, so that what is left are messages (sent or received).
+        Recorders keep collectives alone; a group counts messages too, so that what is left are
+        messages (sent or received).
         """
         live = torch_inside.groups()
         if live is None:
@@ -76,47 +76,45 @@ class Counter:
             calls, last = self._calls.get(name, (0, "")) if count else (0, "")
             if not self.recorded:
                 calls, last = count, ""
-            found[name] = {
-                "ranks": ranks, "calls": calls, "messages": count - calls, "last": last,
-            }  # fmt: skip
-        return {"made": torch_inside.groups_made(), "groups": found}
+            found[name] = GroupCount(ranks, calls, count - calls, last)
+        return Counts(torch_inside.groups_made(), found)
 
 
-Standings = Mapping[int, Standing | None]
+ByRank = Mapping[int, Counts | None]
 
 
-def astray(now: Standings, before: Standings, failed: bool) -> str:
+def astray(now: ByRank, before: ByRank, failed: bool) -> str:
     """Why the ranks are out of step, in words; "" where they are in step.
 
     After a failure, where it can't be known counts as out of step: torch didn't tell, or messages
     were sent, of which only the number is known. A cell that succeeded is believed.
     """
-    told = {rank: standing for rank, standing in now.items() if standing is not None}
+    told = {rank: counts for rank, counts in now.items() if counts is not None}
     if len(told) < len(now):
         return "Whether the ranks are in step can't be known." if failed else ""
-    if len({standing["made"] for standing in told.values()}) > 1:
+    if len({counts.made for counts in told.values()}) > 1:
         return "The ranks are out of step: they have made different numbers of groups."
-    for name in sorted({name for standing in told.values() for name in standing["groups"]}):
-        held = {r: s["groups"][name] for r, s in told.items() if name in s["groups"]}
+    for name in sorted({name for counts in told.values() for name in counts.groups}):
+        held = {r: s.groups[name] for r, s in told.items() if name in s.groups}
         reason = _in_one_group(held, told) or (failed and _sent(name, held, before))
         if reason:
             return reason
     return ""
 
 
-def _in_one_group(held: Mapping[int, Standing], all_of_them: Mapping[int, Standing]) -> str:
+def _in_one_group(held: Mapping[int, GroupCount], all_of_them: Mapping[int, Counts]) -> str:
     """Why the ranks that hold one group are out of step in it, or ""."""
-    lacking = {r for one in held.values() for r in one["ranks"] if r in all_of_them} - set(held)
+    lacking = {r for one in held.values() for r in one.ranks if r in all_of_them} - set(held)
     if lacking:
         return f"The ranks are out of step: {names(lacking)} ended a group that others still have."
-    most, least = (pick(held, key=lambda rank: held[rank]["calls"]) for pick in (max, min))
-    more = held[most]["calls"] - held[least]["calls"]
+    most, least = (pick(held, key=lambda rank: held[rank].calls) for pick in (max, min))
+    more = held[most].calls - held[least].calls
     if more:
         calls = "1 collective" if more == 1 else f"{more} collectives"
         return f"The ranks are out of step: rank {most} called {calls} more than rank {least}."
-    if len({one["last"] for one in held.values()}) > 1:
+    if len({one.last for one in held.values()}) > 1:
         return "The ranks are out of step: their last collectives differ."
-    messages = [one["messages"] for one in held.values()]
+    messages = [one.messages for one in held.values()]
     if sum(messages) % 2 or (len(messages) == 2 and messages[0] != messages[1]):
         return (
             "The ranks are out of step: a message was sent or awaited, and its other half wasn't."
@@ -124,10 +122,11 @@ def _in_one_group(held: Mapping[int, Standing], all_of_them: Mapping[int, Standi
     return ""
 
 
-def _sent(name: str, held: Mapping[int, Standing], before: Standings) -> str:
+def _sent(name: str, held: Mapping[int, GroupCount], before: ByRank) -> str:
     """A sentence where messages were sent in this cell."""
     for rank, one in held.items():
-        known = (before.get(rank) or {"groups": {}})["groups"].get(name, {"messages": 0})
-        if known["messages"] != one["messages"]:
+        earlier = before.get(rank)
+        known = earlier.groups.get(name) if earlier else None
+        if (known.messages if known else 0) != one.messages:
             return "Messages were sent, and whether all of them arrived can't be known."
     return ""

@@ -10,10 +10,13 @@ import sys
 import threading
 import types
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from notebook_ranks import processes
 from notebook_ranks.groups import flight, notes, torch_inside
+from notebook_ranks.messages import Messages, Need, State
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
 # Threads that wait for work and bring none of their own, by a file on their stack.
@@ -27,12 +30,19 @@ INSIDE = tuple(os.path.join("torch", *name.split("/")) for name in (
 ))  # fmt: skip
 HISTORY = 24  # collectives of which a sample tells the tensors
 MESSAGE = re.compile(r":(send|recv) \d+(?:->|<-)(\d+)$")  # as NCCL's part of torch names them
-Need = dict[str, Any]
 Frame = types.FrameType
 
 
-def of_process(main: int, pending: list[flight.Record]) -> dict[str, Any]:
-    """`needs`, `acting` (names of threads) and `waits` (whether the main thread does) of now.
+class Found(NamedTuple):
+    """What threads need, the names of those that may act, and whether the main thread waits."""
+
+    needs: list[Need]
+    acting: list[str]
+    waits: bool
+
+
+def of_process(main: int, pending: list[flight.Record]) -> Found:
+    """What the threads of this process wait for now.
 
     `main` is the id of the thread that runs the cell, `pending` what the recorder hasn't done.
     """
@@ -46,7 +56,7 @@ def of_process(main: int, pending: list[flight.Record]) -> dict[str, Any]:
             needs += found or []
             acting += [] if found else [names.get(ident, "a thread of C++ code")]
     joined = own is None and main in frames and _waits_for_a_thread(frames[main]) and bool(needs)
-    return {"needs": needs, "acting": acting, "waits": bool(own) or joined}
+    return Found(needs, acting, bool(own) or joined)
 
 
 def may_wait(main: int) -> bool:
@@ -68,8 +78,8 @@ def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
         return door(seen, pending) if door else None
     if frame.f_code.co_name == "_new_process_group_helper":
         ranks = list(seen.get("global_ranks_in_group") or range(seen.get("group_size", 0)))
-        own = {"group": str(seen.get("group_name")), "ranks": ranks, "opened": notes.opened}
-        return [{"kind": "set-up", **own}]
+        group = str(seen.get("group_name"))
+        return [Need(kind="set-up", group=group, ranks=ranks, opened=notes.opened)]
     return (collectives(pending) or None) if _at_torch(frame) else None
 
 
@@ -77,7 +87,7 @@ def _in_work(seen: dict[str, Any], pending: list[flight.Record]) -> list[Need] |
     note = notes.of_work(seen["work"])
     found = [_message(note)] if note else collectives(pending)
     given = _given(seen)
-    return [need | ({"seconds": given} if given else {}) for need in found] or None
+    return [replace(need, seconds=given or need.seconds) for need in found] or None
 
 
 def _in_message(seen: dict[str, Any], _pending: list[flight.Record]) -> list[Need] | None:
@@ -89,15 +99,19 @@ def _in_collective(seen: dict[str, Any], pending: list[flight.Record]) -> list[N
     if known := collectives(pending):
         return known
     kept_by = notes.ledger(seen["group"])
-    call = {"kind": "call", "group": kept_by.name, "number": kept_by.made, "name": seen["name"]}
-    return [{**call, "ranks": torch_inside.members(seen["group"]), "seconds": _given(seen)}]
+    return [
+        Need(
+            kind="call", group=kept_by.name, number=kept_by.made, name=seen["name"],
+            ranks=torch_inside.members(seen["group"]), seconds=_given(seen),
+        )
+    ]  # fmt: skip
 
 
 def _in_lookup(seen: dict[str, Any], _pending: list[flight.Record]) -> list[Need] | None:
     keys = seen["args"][0] if seen["args"] else ""
     names = [keys] if isinstance(keys, str) else [*keys]
     seconds = _given(seen) or seen["store"].timeout.total_seconds()
-    return [{"kind": "key", "keys": names, "seconds": seconds, "children": _has_children()}]
+    return [Need(kind="key", keys=names, seconds=seconds, children=bool(processes.children()))]
 
 
 _AT_A_DOOR = {"wait": _in_work, "message": _in_message,
@@ -110,18 +124,13 @@ def _given(seen: dict[str, Any]) -> float:
     return next((v.total_seconds() for v in values if isinstance(v, timedelta)), 0)
 
 
-def _has_children() -> bool:
-    """Whether processes that this one started are there, which may set a key."""
-    return bool(processes.children())
-
-
 def _message(note: notes.Note) -> Need:
-    kept_by = note["ledger"]
-    group = kept_by.group()
+    group = note.ledger.group()
     ranks = torch_inside.members(group)
-    found = {name: note[name] for name in ("kind", "tag", "number")}
-    return {**found, "group": kept_by.name, "peer": _peer(ranks, note["peer"]), "ranks": ranks,
-            "seconds": torch_inside.patience_of(group)}  # fmt: skip
+    return Need(
+        kind=note.kind, group=note.ledger.name, peer=_peer(ranks, note.peer), tag=note.tag,
+        number=note.number, ranks=ranks, seconds=torch_inside.patience_of(group),
+    )  # fmt: skip
 
 
 def _peer(ranks: list[int], place: int) -> int | None:
@@ -140,14 +149,18 @@ def collectives(pending: list[flight.Record]) -> list[Need]:
 
 
 def _transfer(entry: flight.Record, ranks: list[int]) -> Need:
-    found = {"ranks": ranks, "seconds": entry.get("timeout_ms", 0) / 1000}
+    seconds = entry.get("timeout_ms", 0) / 1000
     message = MESSAGE.search(entry["profiling_name"])
-    if message:  # NCCL's, which knows no tags
-        group, kind, peer = entry["process_group"][0], message[1], ranks[int(message[2])]
-        posted = _posted(group, kind, int(message[2]))
-        own = {"kind": kind, "group": group, "peer": peer, "tag": None, "number": posted}
-        return {**own, **found}
-    return {"kind": "collective", **flight.told(entry), **found}
+    if not message:
+        one = flight.collective(entry)
+        return Need(
+            kind="collective", group=one.group, ranks=ranks, seconds=seconds, collective=one
+        )
+    group, kind, place = entry["process_group"][0], message[1], int(message[2])
+    return Need(  # NCCL's, which knows no tags
+        kind=kind, group=group, peer=ranks[place], number=_posted(group, kind, place),
+        ranks=ranks, seconds=seconds,
+    )  # fmt: skip
 
 
 def _posted(name: str, kind: str, peer: int) -> int:
@@ -156,38 +169,33 @@ def _posted(name: str, kind: str, peer: int) -> int:
     return sum(n for key, n in [*kept_by.messages.items()] if key[:2] == (kind, peer))
 
 
-def state(entries: list[flight.Record]) -> dict[str, Any]:
-    """What this process has done that others may wait for; `me` is its rank in the default group.
-
-    By group: its members, the number of its last collective that the recorder knows (`joined`) and
-    of the last that Python asked for (`made`); messages by group, kind, peer and tag.
-    """
-    latest = {flight.told(e)["group"]: e["collective_seq_id"] for e in entries if not e["is_p2p"]}
-    found: dict[str, Any] = {"me": notes.me(), "groups": {}, "joined": {}, "made": {},
-                             "messages": [], "calls": [], "opened": notes.opened}  # fmt: skip
+def state(entries: list[flight.Record]) -> State:
+    """What this process has done that others may wait for."""
+    done = [flight.collective(e) for e in entries if not e["is_p2p"]]
+    latest = {one.group: one.seq for one in done}
+    found = State(me=notes.me(), opened=notes.opened, history=done[-HISTORY:])
     for group, ranks in notes.groups():
         name, kept_by = group.group_name, notes.ledger(group)
-        found["groups"][name], found["made"][name] = ranks, kept_by.made
+        found.groups[name], found.made[name] = ranks, kept_by.made
         if _is_used(group):
-            found["joined"] |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
-        found["calls"] += notes.told(kept_by, HISTORY)
-        found["messages"] += [
-            [name, kind, _peer(ranks, peer), tag, count]
+            found.joined |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
+        found.calls += notes.told(kept_by, HISTORY)
+        found.messages += [
+            Messages(name, kind, _peer(ranks, peer), tag, count)
             for (kind, peer, tag), count in [*kept_by.messages.items()]
         ]
-    told = [flight.told(e) for e in entries[-HISTORY:] if not e["is_p2p"]]
-    return {**found, "history": told}
+    return found
 
 
-def left_by(main: int) -> dict[str, Any]:
+def left_by(main: int) -> State:
     """What a process that has finished leaves to the others; threads that go on count as acting."""
     try:
         entries = flight.entries()
-        found = of_process(main, flight.pending(entries))
-        acting = found["acting"] + ["one in torch.distributed"] * bool(found["needs"])
-        return {**state(entries), "acting": acting}
+        found, left = of_process(main, flight.pending(entries)), state(entries)
+        left.acting = found.acting + ["one in torch.distributed"] * bool(found.needs)
+        return left
     except Exception as error:  # whoever watches must outlive what it sees
-        return {"acting": [f"it can't be looked at: {error}"]}
+        return State(acting=[f"it can't be looked at: {error}"])
 
 
 def _is_used(group: Any) -> bool:

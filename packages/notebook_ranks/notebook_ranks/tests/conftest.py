@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import notebook_ranks as ranks
-from notebook_ranks.engine import crew, turn
+from notebook_ranks.engine import crew
+from notebook_ranks.page.live import UNATTENDED
 from notebook_ranks.tests.kernels import CELL_SECONDS, Kernel
 
 if sys.platform != "linux":
@@ -39,10 +40,9 @@ def ended():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A busy machine may be late to stop a rank, and no words come in between."""
-    monkeypatch.setenv(turn.UNATTENDED, "1")
-    monkeypatch.setattr(turn, "STOP_SECONDS", 30)
-    for module in (turn, crew):
-        monkeypatch.setattr(module, "NOTICE_SECONDS", 30)
+    monkeypatch.setenv(UNATTENDED, "1")
+    monkeypatch.setattr(crew, "STOP_SECONDS", 30)
+    monkeypatch.setattr(crew, "NOTICE_SECONDS", 30)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ CELL_SECONDS = 240  # the test machine may be busy; no test waits so long for a 
 MARK = "COURSE_TEST_KERNEL"
 # A busy machine may be late to stop a rank, or to report how it died, and no words come in between.
 PATIENT = """
-from notebook_ranks.engine import crew, turn
-turn.STOP_SECONDS = turn.NOTICE_SECONDS = crew.NOTICE_SECONDS = 30
-turn.TELL_SECONDS = float("inf")
+from notebook_ranks.engine import crew
+crew.STOP_SECONDS = crew.NOTICE_SECONDS = 30
+crew.TELL_SECONDS = float("inf")
 """
 
 

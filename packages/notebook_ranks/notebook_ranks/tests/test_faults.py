@@ -95,9 +95,9 @@ RARE_FAULTS = {
 @pytest.fixture
 def deaf(kernel):
     """For ranks that don't stop when they are asked to."""
-    kernel.run(f"turn.STOP_SECONDS = {DEAF_SECONDS}")
+    kernel.run(f"crew.STOP_SECONDS = {DEAF_SECONDS}")
     yield
-    kernel.run(f"turn.STOP_SECONDS = {PATIENT_SECONDS}")
+    kernel.run(f"crew.STOP_SECONDS = {PATIENT_SECONDS}")
 
 
 @pytest.mark.parametrize("name", cases(FAULTS, RARE_FAULTS))

@@ -3,8 +3,8 @@
 import pytest
 
 import notebook_ranks as ranks
-from notebook_ranks.engine import turn
-from notebook_ranks.watch.pulse import Pulse
+from notebook_ranks.engine import crew
+from notebook_ranks.watch.stall import Pulse
 
 SAMPLES = 4  # after so many, a sign of life isn't one of the cell's beginning
 ALIVE = {  # each of them ends once it was seen to move
@@ -39,8 +39,8 @@ def test_a_cell_in_which_something_moves_goes_on_without_an_option(name, monkeyp
                 flag.touch()
 
     ranks.run_cell(f"flag = '{flag}'\nimport os, sys, subprocess, threading, time", 1)
-    monkeypatch.setattr(turn, "Pulse", Seen)
-    monkeypatch.setattr(turn, "ALONE_SECONDS", 240)
+    monkeypatch.setattr(crew, "Pulse", Seen)
+    monkeypatch.setattr(crew, "ALONE_SECONDS", 240)
     ranks.run_cell(ALIVE[name])
 
 
@@ -48,7 +48,7 @@ def test_a_cell_in_which_nothing_moves_is_stopped_and_told_of_the_option(
     monkeypatch, said, failing
 ):
     ranks.run_cell("mine = rank", 2)
-    monkeypatch.setattr(turn, "ALONE_SECONDS", 1)
+    monkeypatch.setattr(crew, "ALONE_SECONDS", 1)
     error = failing("import time\ntime.sleep(1000)")
     assert "nothing moved on any rank for 1 s" in error
     assert "--timeout N" in error and "time.sleep(1000)" in error
@@ -66,13 +66,13 @@ STILL = {
 @pytest.mark.parametrize("name", STILL)
 def test_who_waits_for_something_but_the_ranks_goes_on(name, monkeypatch):
     ranks.run_cell("import subprocess, threading", 2)
-    monkeypatch.setattr(turn, "STILL_SECONDS", 1)
+    monkeypatch.setattr(crew, "STILL_SECONDS", 1)
     ranks.run_cell(STILL[name])
 
 
 def test_ranks_that_all_wait_are_stopped_early(monkeypatch, failing):
     ranks.run_cell("mine = rank", 2)
-    monkeypatch.setattr(turn, "STILL_SECONDS", 1.5)
+    monkeypatch.setattr(crew, "STILL_SECONDS", 1.5)
     assert "nothing moved on any rank for 1.5 s" in failing(
         "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])\n"
         "dist.distributed_c10d._get_default_store().get('a key that nobody sets')"
@@ -90,10 +90,10 @@ def test_a_limit_stops_a_cell_that_works_and_a_longer_one_is_the_notebooks_from_
 
 
 def test_a_long_cell_says_where_it_is_more_than_once_to_somebody_who_watches(monkeypatch, said):
-    monkeypatch.setattr(turn, "TELL_SECONDS", 1)
+    monkeypatch.setattr(crew, "TELL_SECONDS", 1)
     cell = "import asyncio\nasync def f():\n    await asyncio.sleep({})\nawait f()"
     assert said(cell.format(1.5), 1) == ""
-    monkeypatch.delenv(turn.UNATTENDED)
+    monkeypatch.delenv(crew.UNATTENDED)
     told = said(cell.format(3))
     assert "running for 1 s" in told and "running for 2 s" in told
     assert "rank 0: working at line 3: await asyncio.sleep(3)" in told

@@ -3,7 +3,7 @@
 import pytest
 
 import notebook_ranks as ranks
-from notebook_ranks.engine import turn
+from notebook_ranks.engine import crew
 from notebook_ranks.groups import steps
 from notebook_ranks.session import START
 from notebook_ranks.tests import THOROUGH, cases
@@ -107,7 +107,7 @@ def test_a_group_that_fails_by_itself_is_replaced(failing, well):
 @THOROUGH
 @pytest.mark.parametrize("after", ["while True: pass", "dist.recv(x)"])
 def test_who_does_not_stop_soon_is_stopped_with_all_others(after, said, failing, monkeypatch):
-    monkeypatch.setattr(turn, "STOP_SECONDS", 2)
+    monkeypatch.setattr(crew, "STOP_SECONDS", 2)
     ranks.run_cell(BEFORE, 2)
     error = failing(raising(f"try:\n    dist.recv(x, 1)\nexcept RuntimeError:\n    {after}"))
     assert error.startswith("✗ rank 1, line 2: ValueError: lost")

@@ -3,12 +3,11 @@
 import linecache
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from notebook_ranks.watch import agreement, words
-from notebook_ranks.watch.words import names
+from notebook_ranks.messages import Call, Collective, Failure, Need, Place, State, Where
+from notebook_ranks.watch import agreement
 
 SIZES = re.compile(r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)")
 STEP = re.compile(r'File "(<ranks cell \d+>)", line (\d+)')
@@ -24,18 +23,14 @@ class Outcome:
     """How a cell ended on one rank; `at` is the second at which the notebook heard of it."""
 
     at: float
-    failure: dict[str, Any] = field(
-        default_factory=dict
-    )  # empty, or as cell.attempt describes it; or kind "died"
+    failure: Failure | None = None
     payload: bytes = b""
-    records: list[dict[str, Any]] = field(default_factory=list)  # as flight.told says them
-    calls: list[dict[str, Any]] = field(default_factory=list)  # as notes.new_calls says them
+    records: list[Collective] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
 
 
-NOWHERE = {"line": None, "text": "", "inside": "", "call": None, "tensors": ""}
 Outcomes = Mapping[int, Outcome]
-Places = Mapping[int, dict[str, Any]]
-State = Mapping[str, Any]
+Places = Mapping[int, Place]
 
 
 class _InWords:
@@ -65,26 +60,25 @@ def first_cause(outcomes: Outcomes) -> int:
     whose death its starter explains. Of those that come together, it is the lowest rank.
     """
     order = {"died": 0, "python": 0, "group": 1, "stop": 2}
-    failed = {r: o for r, o in outcomes.items() if o.failure}
-    first = min(order[outcome.failure["kind"]] for outcome in failed.values())
-    likely = {r: o.at for r, o in failed.items() if order[o.failure["kind"]] == first}
-    explained = {r: at for r, at in likely.items() if failed[r].failure.get("code") is not None}
+    failed = {r: (o.at, o.failure) for r, o in outcomes.items() if o.failure}
+    first = min(order[failure.kind] for _, failure in failed.values())
+    likely = {r: at for r, (at, failure) in failed.items() if order[failure.kind] == first}
+    explained = {r: at for r, at in likely.items() if failed[r][1].code is not None}
     likely = explained or likely
     return min(r for r, at in likely.items() if at - min(likely.values()) < TOGETHER_SECONDS)
 
 
 def failed(outcomes: Outcomes, places: Places) -> str:
     """The message for a cell in which at least one rank failed."""
-    failure = outcomes[first_cause(outcomes)].failure
-    same = [
-        r
-        for r, o in outcomes.items()
-        if o.failure and (_what(o.failure), o.failure["line"]) == (_what(failure), failure["line"])
-    ]
-    lines = [f"✗ {names(same)}{_line(failure)}: {_what(failure)}", *_source(failure)]
-    lines += failure.get("trace", [])
-    others = {r: o.failure for r, o in outcomes.items() if o.failure and r not in same}
-    lines += words.where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
+    failures = {rank: o.failure for rank, o in outcomes.items() if o.failure}
+    first = failures[first_cause(outcomes)]
+    said = _what(first), first.line
+    same = [rank for rank, one in failures.items() if (_what(one), one.line) == said]
+    earlier = f", {first.earlier}" if first.earlier else ""
+    lines = [f"✗ {names(same)}{earlier}{_line(first)}: {_what(first)}", *_source(first)]
+    lines += first.trace
+    others = {rank: one for rank, one in failures.items() if rank not in same}
+    lines += _where_all({**others, **{r: p for r, p in places.items() if r not in outcomes}})
     done = [r for r, o in outcomes.items() if not o.failure]
     if done and (places or others):
         lines.append(f"  {names(done)} had finished the cell")
@@ -94,31 +88,31 @@ def failed(outcomes: Outcomes, places: Places) -> str:
 def stuck(outcomes: Outcomes, places: Places, states: Mapping[int, State]) -> str:
     """The message for ranks that wait for each other, and will for ever.
 
-    `states` are what all that are alive did for the others, as `waits.state` says it.
+    `states` are what all that are alive did for the others.
     """
     deadlock = ["✗ Deadlock: these ranks wait for something that will never come."]
-    lines = [*(_never_ends(places, states) or deadlock), *words.where_all(places)]
+    lines = [*(_never_ends(places, states) or deadlock), *_where_all(places)]
     if outcomes:
         lines.append(f"  {names(outcomes)} had finished the cell")
     return "\n".join(lines)
 
 
-def stopped(why: str, places: Places) -> str:
+def stopped(why: str, places: Mapping[int, Where]) -> str:
     """The message for a cell that was stopped by the reader or by its limit."""
-    return "\n".join([f"✗ {why}", *words.where_all(places)])
+    return "\n".join([f"✗ {why}", *_where_all(places)])
 
 
 def running(seconds: float, places: Places, doubts: Sequence[str] = ()) -> str:
     """A word in between: where a cell is that takes long; `doubts` are why it isn't stuck."""
-    lines = [f"… running for {seconds:.0f} s", *words.where_all(places)]
-    if doubts and any(place.get("wait") for place in places.values()):
+    lines = [f"… running for {seconds:.0f} s", *_where_all(places)]
+    if doubts and any(place.wait for place in places.values()):
         lines.append(f"  This isn't called a deadlock: {'; '.join(doubts)}.")
     return "\n".join(lines)
 
 
 def unreadable(error: SyntaxError) -> str:
     """The message for a cell that isn't Python."""
-    where = NOWHERE | {"line": error.lineno, "text": (error.text or "").strip()}
+    where = Where(line=error.lineno, text=(error.text or "").strip())
     head = f"✗ line {error.lineno}: {type(error).__name__}: {error.msg}"
     return "\n".join([head, *_source(where), "Nothing was run."])
 
@@ -131,25 +125,25 @@ def disagreement(outcomes: Outcomes) -> str | None:
         return None
     what = "tensors" if found[0] in ("shapes", "types") else found[0]
     head = f"✗ The ranks called one collective with different {what}; results are wrong."
-    return "\n".join([head, *words.each(found[1])])
+    return "\n".join([head, *_each(found[1])])
 
 
 def _never_ends(places: Places, states: Mapping[int, State]) -> list[str]:
     """Why ranks that are in one collective stay there, where they passed different things."""
-    needs = [need for place in places.values() for need in place["needs"] if "seq" in need]
-    for group, seq in sorted({(need["group"], need["seq"]) for need in needs}):
+    needs = [need.collective for place in places.values() for need in place.needs]
+    for group, seq in sorted({(one.group, one.seq) for one in needs if one}):
         found = agreement.never_ends(states, group, seq)
         if found:
             tensors = "tensors of " if found[0] in ("shapes", "types") else ""
             passed = f"{tensors}different {found[0]}"
             head = f"✗ The ranks passed {passed} to one collective, which never ends."
-            return [head, *words.each(found[1])]
+            return [head, *_each(found[1])]
     return []
 
 
-def died(rank: int, code: int | None, said: str, place: dict[str, Any] | None) -> dict[str, Any]:
-    """A failure record for a process that ended: its exit code (negative: a signal), last words."""
-    place = _dumped(said) or place or dict(NOWHERE)
+def died(rank: int, code: int | None, said: str, place: Where | None) -> Failure:
+    """The failure of a rank whose process ended: its exit code (negative: a signal), last words."""
+    where = _dumped(said) or place or Where()
     sizes = SIZES.search(said)
     if sizes:
         message = f"gloo was sent {sizes[1]} bytes where it expected {sizes[2]}"
@@ -161,33 +155,27 @@ def died(rank: int, code: int | None, said: str, place: dict[str, Any] | None) -
         message += ", perhaps for want of memory" if code == -signal.SIGKILL else ""
     else:
         message = f"the process exited with status {code}"
-    found = {"kind": "died", "name": "died", "code": code, "message": message, "final": True}
-    return {**place, **found}
+    told = {name: getattr(where, name) for name in Where.__struct_fields__}
+    return Failure(kind="died", name="died", code=code, message=message, final=True, **told)
 
 
-def _dumped(said: str) -> dict[str, Any] | None:
+def _dumped(said: str) -> Where | None:
     """The line of the cell in what Python's faulthandler writes when a process crashes."""
     for filename, line in STEP.findall(said):
-        text = linecache.getline(filename, int(line)).strip()
-        return NOWHERE | {"line": int(line), "text": text}
+        return Where(line=int(line), text=linecache.getline(filename, int(line)).strip())
     return None
 
 
-def _what(failure: dict[str, Any]) -> str:
-    if failure["kind"] == "died":
-        return f"died ({failure['message']})"
-    message = ADVICE.sub("", SOURCE.sub("", failure["message"])).strip()
-    return f"{failure['name']}: {message}" if message else failure["name"]
+def _what(failure: Failure) -> str:
+    if failure.kind == "died":
+        return f"died ({failure.message})"
+    message = ADVICE.sub("", SOURCE.sub("", failure.message)).strip()
+    return f"{failure.name}: {message}" if message else failure.name
 
 
-def _line(place: dict[str, Any]) -> str:
-    earlier = f", {place['earlier']}" if place.get("earlier") else ""
-    return f"{earlier}{words.line(place)}"
-
-
-def _source(place: dict[str, Any]) -> list[str]:
-    lines = [f"    {place['line']} | {place['text']}"] if place["line"] and place["text"] else []
-    return [*lines, f"      in {place['inside']}"] if place["inside"] else lines
+def _source(where: Where) -> list[str]:
+    lines = [f"    {where.line} | {where.text}"] if where.line and where.text else []
+    return [*lines, f"      in {where.inside}"] if where.inside else lines
 
 
 def signal_name(number: int) -> str:
@@ -196,3 +184,65 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def names(ranks: Iterable[int]) -> str:
+    """`rank 3`, `ranks 0 and 2`, `ranks 0–5`."""
+    found = sorted(ranks)
+    if len(found) == 1:
+        return f"rank {found[0]}"
+    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
+        return f"ranks {found[0]}–{found[-1]}"
+    return f"ranks {', '.join(map(str, found[:-1]))} and {found[-1]}"
+
+
+def _line(where: Where) -> str:
+    return f", line {where.line}" if where.line else ""
+
+
+def _each(told: Mapping[int, str]) -> list[str]:
+    """A line for each thing that is told, with all ranks of which it is."""
+    found: dict[str, list[int]] = {}
+    for rank, text in told.items():
+        found.setdefault(text, []).append(rank)
+    return [f"  {names(who)}: {what}" for what, who in found.items()]
+
+
+def _where_all(places: Mapping[int, Where]) -> list[str]:
+    return _each({rank: _where(place) for rank, place in sorted(places.items())})
+
+
+def _where(where: Where) -> str:
+    """Where a rank is, or where it failed, and what it waited for there."""
+    if isinstance(where, Failure) and where.kind == "died":
+        return f"died ({where.message})"
+    place = where if isinstance(where, Place) else Place(wait="call" if where.call else None)
+    if place.frozen:
+        return "stopped by a signal (SIGSTOP)"
+    doing, call = "working", ""
+    if place.wait == "device" and place.pending:
+        doing = "waiting"
+        call = f" for the device, where {agreement.told(place.pending)} isn't done"
+    elif where.call or place.wait:
+        tensors = f" of {where.tensors}" if where.tensors else ""
+        doing = "waiting" if place.wait else "working"
+        call = f" in {where.call}{tensors}" if where.call else ""
+        call += _for(place.needs[0], where.call) if place.needs else ""
+        call += ", which hasn't begun" if place.wait == "set-up" else ""
+    elif isinstance(where, Failure) and where.kind == "python":
+        doing = f"raised {where.name}"
+    text = f": {where.text}" if where.text else ""
+    return f"{doing}{_line(where).replace(',', ' at', 1)}{call}{text}"
+
+
+def _for(need: Need, call: str | None) -> str:
+    """Of a message the peer, of a key its name; what a `wait` is for."""
+    if need.kind in ("recv", "send"):
+        wait = "" if call and call in need.kind else f" for a {need.kind}"
+        peer = "any rank" if need.peer is None else f"rank {need.peer}"
+        tag = f" (tag {need.tag})" if need.tag else ""
+        return f"{wait} {'from' if need.kind == 'recv' else 'to'} {peer}{tag}"
+    if need.kind == "key":
+        return f" of {', '.join(map(repr, need.keys))} in a store"
+    unnamed = call in ("wait", None) and need.collective
+    return f" for {agreement.told(need.collective)}" if unnamed and need.collective else ""

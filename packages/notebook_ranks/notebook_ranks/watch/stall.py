@@ -1,12 +1,14 @@
-"""Whether ranks that don't finish are slow or stuck: a judgement on samples of where they are.
+"""Whether ranks that don't finish are slow or stuck, and whether anything moves: by samples.
 
 Stuck is a closed set: every unfinished rank has waited at one place for a while, no thread of any
 rank may still act, and nothing that is waited for could come of itself. All else is slow.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from msgspec.structs import replace
+
+from notebook_ranks.messages import Place, State
 from notebook_ranks.watch.supply import Supply, gives_up
 
 # How long all unfinished ranks must have waited together, by what the patient ones wait for.
@@ -14,7 +16,10 @@ PATIENCE_SECONDS = {"call": 3.0, "device": 6.0, "set-up": 3.0}
 # The same once a rank has failed: who would come now?
 HURRY_SECONDS = {"call": 0.6, "device": 2.0, "set-up": 2.0}
 BUSY_SHARE = 0.05  # of a processor: who waits in a call uses less (for a device, one may spin)
-Place = dict[str, Any]
+# A cell without a limit of its own is stopped after so long without a sign: where all ranks wait
+# for others, and where one does something of its own (it sleeps, or a server takes its time).
+STILL_SECONDS = 30.0
+ALONE_SECONDS = 600.0
 
 
 @dataclass
@@ -24,7 +29,7 @@ class Watch:
     started: float
     limit: float = 30.0
     places: dict[int, Place] = field(default_factory=dict)
-    ended: dict[int, Place | None] = field(default_factory=dict)  # finished: as it was; None: dead
+    ended: dict[int, State | None] = field(default_factory=dict)  # what it did; None: dead
     _moved: float = 0.0  # when a rank last ended
     _since: dict[int, tuple[float, float]] = field(default_factory=dict)  # time, cpu seconds
     _seen: dict[int, float] = field(default_factory=dict)
@@ -33,18 +38,16 @@ class Watch:
         """A rank says where it is and how many processor seconds it has used."""
         before = self.places.get(rank)
         self.places[rank], self._seen[rank] = place, now
-        since, cpu = self._since.get(rank, (now, place["cpu"]))
-        used = place["cpu"] - cpu
-        spins = place["wait"] == "call" and used > BUSY_SHARE * max(now - since, 0.5)
-        if before is None or before.get("mark") != place["mark"] or not place["wait"] or spins:
-            self._since[rank] = (now, place["cpu"])
+        since, cpu = self._since.get(rank, (now, place.cpu))
+        spins = place.wait == "call" and place.cpu - cpu > BUSY_SHARE * max(now - since, 0.5)
+        if before is None or before.mark != place.mark or not place.wait or spins:
+            self._since[rank] = (now, place.cpu)
 
     def freeze(self, rank: int) -> None:
         """A rank was stopped by a signal: what it says when it goes on is new."""
-        before = self.places.get(rank, {"wait": None, "cpu": 0.0})
-        self.places[rank] = {**before, "frozen": True, "mark": None}
+        self.places[rank] = replace(self.places.get(rank, Place()), frozen=True, mark=None)
 
-    def end(self, rank: int, state: Place | None, now: float) -> None:
+    def end(self, rank: int, state: State | None, now: float) -> None:
         """A rank finished, or died: those who waited for it may go on from here."""
         self.ended[rank], self._moved = state, now
 
@@ -67,25 +70,49 @@ class Watch:
         """
         if any(self._active(rank) for rank in unfinished) or self._threads():
             return False
-        needs = [need for rank in unfinished for need in self.places[rank]["needs"]]
+        needs = [need for rank in unfinished for need in self.places[rank].needs]
         return not any(gives_up(need, self.limit) for need in needs)
 
     def _threads(self) -> list[str]:
         return [
             f"a thread of rank {rank} may act: {name}"
-            for rank, state in sorted({**self.places, **self.ended}.items())
-            for name in (state or {}).get("acting", [])
+            for rank, seen in sorted({**self.places, **self.ended}.items())
+            for name in (seen.acting if seen else [])
         ]
 
     def _active(self, rank: int) -> str:
-        place = self.places.get(rank, {})
-        if place.get("frozen"):
+        place = self.places.get(rank, Place())
+        if place.frozen:
             return f"rank {rank} was stopped by a signal, and may be continued"
-        return "" if place.get("wait") else f"rank {rank} works"
+        return "" if place.wait else f"rank {rank} works"
 
     def _long_enough(self, ranks: set[int], failed: bool) -> bool:
         """Whether all have been seen to wait, each at one place, through one stretch of time."""
         seconds = HURRY_SECONDS if failed else PATIENCE_SECONDS
-        patience = max(seconds[self.places[rank]["wait"]] for rank in ranks)
+        patience = max(seconds[self.places[rank].wait or "call"] for rank in ranks)
         begun = max(self._moved, *(self._since[rank][0] for rank in ranks))
         return min(self._seen[rank] for rank in ranks) - begun >= patience
+
+
+class Pulse:
+    """The last sign of life: output, an end, another place, a collective, or processor time."""
+
+    def __init__(self, now: float) -> None:
+        self._last = now
+        self._before: dict[int, tuple[float, Place]] = {}
+
+    def beat(self, now: float) -> None:
+        """A sign that needs no comparison: a rank printed or finished."""
+        self._last = now
+
+    def sample(self, rank: int, place: Place, now: float) -> None:
+        """A rank says where it is, and how much it and its children have used of a processor."""
+        when, before = self._before.get(rank, (now, place))
+        self._before[rank] = now, place
+        moved = (place.mark, place.begun) != (before.mark, before.begun)
+        if moved or place.used - before.used > BUSY_SHARE * max(now - when, 0.1):
+            self._last = now
+
+    def still(self, now: float) -> float:
+        """For how many seconds nothing has moved on any rank."""
+        return now - self._last

@@ -8,7 +8,7 @@ import torch
 import notebook_ranks as ranks
 from notebook_ranks.engine import wire
 from notebook_ranks.engine.forker import GPU_DEVICES
-from notebook_ranks.engine.ids import NAMES, find_ids
+from notebook_ranks.engine.rank_program import NAMES, find_ids
 
 
 @pytest.mark.parametrize(

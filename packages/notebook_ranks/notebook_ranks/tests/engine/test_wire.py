@@ -5,7 +5,11 @@ import threading
 
 import pytest
 
+from notebook_ranks import messages
 from notebook_ranks.engine import wire
+
+HELLO = messages.Hello(1, 2, 3, "here")
+PRINTED = messages.Printed("stdout", "≈ \ud800")  # half of a character, as odd files' names have
 
 
 @pytest.fixture
@@ -22,7 +26,7 @@ def calling(listener, address):
     def call():
         try:
             found.append(wire.dial(address))
-            found[0].send({"rank": 1})
+            found[0].send(HELLO)
         except Exception as error:
             found.append(error)
 
@@ -35,11 +39,11 @@ def calling(listener, address):
 
 def test_messages_and_payloads_arrive_whole(listener):
     mine, theirs = calling(listener, listener.address)
-    sender = threading.Thread(target=theirs.send, args=({"text": "≈ \ud800"}, b"\0" * 50_000_000))
+    sender = threading.Thread(target=theirs.send, args=(PRINTED, b"\0" * 50_000_000))
     sender.start()
     message, payload = mine.receive()
     sender.join()
-    assert message == {"text": "≈ \ud800"} and payload == b"\0" * 50_000_000
+    assert message == PRINTED and payload == b"\0" * 50_000_000
     assert not mine.ended
     theirs.close()
     assert mine.waiting(60) and mine.ended

@@ -5,6 +5,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
 from notebook_ranks.groups.group import Group, choose_backend
+from notebook_ranks.messages import Grouping
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def group(tmp_path, monkeypatch):
         monkeypatch.setattr(owner, name, getattr(owner, name))
     found = Group(0, 1, str(tmp_path), None)
     found.backend = "gloo"
-    found.prepare({"key": "a", "timeout": 600, "debug": False})
+    found.prepare("a", Grouping(timeout=600))
     yield found
     dist.destroy_process_group()
 
@@ -44,6 +45,6 @@ def test_a_group_that_was_ended_is_opened_anew(end, backend, group):
     end(group)
     group.give_up()  # of nothing
     group.backend = "gloo"
-    group.prepare({"key": "b", "timeout": 600, "debug": False, "anew": True})
+    group.prepare("b", Grouping(timeout=600, anew=True))
     assert dist.group.WORLD is not old
     dist.barrier()

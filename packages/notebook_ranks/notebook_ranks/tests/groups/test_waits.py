@@ -45,27 +45,27 @@ def test_a_key_that_nobody_set_is_a_need_with_its_patience_of_all_who_wait_for_i
         target=store.wait, args=(["a", "b"], timedelta(seconds=90)), daemon=True
     )
     inner.start()
-    found = seen(inner.ident, lambda found: found["waits"])
-    (need,) = found["needs"]
-    assert (need["kind"], need["keys"], need["seconds"]) == ("key", ["a", "b"], 90)
-    joined = seen(started(inner.join), lambda found: found["waits"])  # waits for who waits
-    assert joined["waits"] and joined["needs"][0]["keys"] == ["a", "b"]
-    assert not waits.of_process(started(inner.join, 90), [])["waits"]  # comes back by itself
+    found = seen(inner.ident, lambda found: found.waits)
+    (need,) = found.needs
+    assert (need.kind, need.keys, need.seconds) == ("key", ["a", "b"], 90)
+    joined = seen(started(inner.join), lambda found: found.waits)  # waits for who waits
+    assert joined.waits and joined.needs[0].keys == ["a", "b"]
+    assert not waits.of_process(started(inner.join, 90), []).waits  # comes back by itself
     store.set("a", "1")
     store.set("b", "1")
     inner.join(60)
 
 
 def test_who_sleeps_waits_for_nobody_and_threads_that_wait_for_work_dont_act():
-    others = set(waits.of_process(threading.get_ident(), [])["acting"])  # of whoever runs tests
+    others = set(waits.of_process(threading.get_ident(), []).acting)  # of whoever runs tests
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
         started(stop.wait)
         sleeper = started(time.sleep, 5)
-        assert not waits.of_process(sleeper, [])["waits"]
-        found = seen(threading.get_ident(), lambda found: len(set(found["acting"]) - others) == 1)
-        (acting,) = set(found["acting"]) - others
+        assert not waits.of_process(sleeper, []).waits
+        found = seen(threading.get_ident(), lambda found: len(set(found.acting) - others) == 1)
+        (acting,) = set(found.acting) - others
         assert "sleep" in acting
         stop.set()
 
@@ -75,9 +75,9 @@ def test_what_a_process_did_is_counted_and_told_with_operator_root_and_splits(gr
     dist.all_reduce(torch.ones(2), op=dist.ReduceOp.MAX)
     dist.all_to_all_single(torch.ones(2), torch.ones(2), [2], [2])
     state = waits.state(flight.entries())
-    assert state["me"] == 0 and state["groups"] == {"0": [0]} and state["made"] == {"0": 3}
+    assert state.me == 0 and state.groups == {"0": [0]} and state.made == {"0": 3}
     first, second = notes.new_calls()  # what is as usual isn't told
-    assert (first["number"], first["operator"], first["splits"]) == (2, "MAX", [])
-    assert (second["number"], second["root"], second["splits"]) == (3, 0, [[2], [2]])
+    assert (first.number, first.operator, first.splits) == (2, "MAX", [])
+    assert (second.number, second.root, second.splits) == (3, 0, [[2], [2]])
     assert notes.new_calls() == []
     assert "def all_reduce" in inspect.getsource(dist.all_reduce)  # torch's own stays

@@ -1,10 +1,12 @@
 """What counts as a sign of life of a rank: samples at one place, with one thing changed."""
 
 import pytest
+from msgspec.structs import replace
 
-from notebook_ranks.watch.pulse import BUSY_SHARE, Pulse
+from notebook_ranks.messages import Place
+from notebook_ranks.watch.stall import BUSY_SHARE, Pulse
 
-SAMPLE = {"mark": "a", "begun": 3, "used": 1.0}
+SAMPLE = Place(mark="a", begun=3, used=1.0)
 
 
 @pytest.mark.parametrize(
@@ -21,5 +23,5 @@ SAMPLE = {"mark": "a", "begun": 3, "used": 1.0}
 def test_a_sign_of_life_is_a_step_a_collective_or_work(change, moves):
     pulse = Pulse(0.0)
     pulse.sample(0, SAMPLE, 1.0)
-    pulse.sample(0, SAMPLE | change, 2.0)
+    pulse.sample(0, replace(SAMPLE, **change), 2.0)
     assert pulse.still(2.0) == (0.0 if moves else 2.0)

@@ -1,11 +1,12 @@
 """What is said of ranks that failed or disagree: the cause first, in few words."""
 
+from notebook_ranks.messages import Call, Collective, Failure
 from notebook_ranks.watch import report
-from notebook_ranks.watch.report import NOWHERE, Outcome
+from notebook_ranks.watch.report import Outcome
 
 
-def failure(kind, at, **also):
-    return Outcome(at, NOWHERE | {"kind": kind, "name": "RuntimeError", "message": kind} | also)
+def failure(kind, at, message="it failed"):
+    return Outcome(at, Failure(kind=kind, name="RuntimeError", message=message))
 
 
 def test_the_first_true_cause_isnt_the_first_to_be_heard():
@@ -27,21 +28,19 @@ def test_what_gloo_says_becomes_a_sentence_and_ranks_are_named_briefly():
     words = (
         "what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received"
     )
-    assert "sent 8 bytes where it expected 4" in report.died(1, -6, words, None)["message"]
-    assert report.died(1, -36, "", None)["message"] == "killed by signal 36"
+    assert "sent 8 bytes where it expected 4" in report.died(1, -6, words, None).message
+    assert report.died(1, -36, "", None).message == "killed by signal 36"
     for ranks, names in (([3], "rank 3"), ([2, 0], "ranks 0 and 2"), ([0, 1, 2, 3], "ranks 0–3"),
                          ([0, 1, 3], "ranks 0, 1 and 3")):  # fmt: skip
         assert report.names(ranks) == names
 
 
 def called(seq, name="all_reduce", group="0", types=("Float",), shapes=((2,),)):
-    return {"name": name, "group": group, "seq": seq, "types": list(types),
-            "shapes": [list(s) for s in shapes]}  # fmt: skip
+    return Collective(name, group, seq, list(types), [list(s) for s in shapes])
 
 
-def asked(number, name="allreduce", operator="", root=0, splits=()):
-    return {"group": "0", "age": 1, "ranks": [0, 1], "number": number, "name": name,
-            "operator": operator, "root": root, "splits": list(splits)}  # fmt: skip
+def asked(number, name="allreduce", operator="", root=0, splits=(), ranks=(0, 1)):
+    return Call("0", 1, [*ranks], number, number, name, operator, root, list(splits))
 
 
 def disagreed(*by_rank):
@@ -62,7 +61,7 @@ def test_what_may_differ_between_ranks_is_no_disagreement():
     assert disagreed({"records": [root]}, {"records": [other]}) is None
     here, there = called(1, group="1"), called(1, group="2", shapes=[(9,)])
     assert disagreed({"records": [here]}, {"records": [there]}) is None
-    without_members = asked(1, operator="MAX") | {"ranks": []}  # torch forgot them
+    without_members = asked(1, operator="MAX", ranks=[])  # torch forgot them
     assert disagreed({"calls": [without_members]}, {}) is None
     lost = {"records": [called(2, shapes=[(3,)])]}  # the recorder lost the oldest
     assert disagreed({"records": [called(1), called(2, shapes=[(3,)])]}, lost) is None

@@ -1,7 +1,9 @@
 """When ranks are stuck, and when they are only slow: samples of blocked ranks, and a verdict."""
 
 import pytest
+from msgspec.structs import replace
 
+from notebook_ranks.messages import Call, Collective, Messages, Need, Place, State
 from notebook_ranks.watch.stall import HURRY_SECONDS, PATIENCE_SECONDS, Watch
 
 CALL = PATIENCE_SECONDS["call"]
@@ -10,27 +12,33 @@ CALL = PATIENCE_SECONDS["call"]
 def done(me, joined=0, **also):
     """What a rank did so far: `joined` collectives of the default group of two."""
     told = [summed(seq) for seq in range(1, joined + 1)]
-    return {"me": me, "groups": {"0": [0, 1]}, "joined": {"gloo:0": joined}, "made": {"0": joined},
-            "messages": [], "calls": [], "history": told, "acting": [], **also}  # fmt: skip
+    state = State(me=me, groups={"0": [0, 1]}, joined={"gloo:0": joined}, made={"0": joined},
+                  history=told)  # fmt: skip
+    return replace(state, **also)
 
 
-def summed(seq, **also):
-    return {"name": "all_reduce", "group": "gloo:0", "seq": seq, "types": ["Float"],
-            "shapes": [[2]]} | also  # fmt: skip
+def summed(seq, name="all_reduce", shapes=((2,),)):
+    return Collective(name, "gloo:0", seq, ["Float"], [*map(list, shapes)])
 
 
-def need(kind="collective", **also):
-    return {"kind": kind, "ranks": [0, 1], "seconds": 0.0, **also}
+def need(kind, **also):
+    return Need(**{"kind": kind, "ranks": [0, 1], **also})
 
 
-def at(me, *needs, joined=0, wait="call", **also):
+def joins(collective, seconds=0.0):
+    """What a rank needs that waits in a collective."""
+    return need("collective", group=collective.group, collective=collective, seconds=seconds)
+
+
+def at(me, *needs, joined=0, wait="call", acting=(), **did):
     """A sample of a rank that waits for the needs."""
-    seen = {"wait": wait if needs else None, "mark": "m", "cpu": 0.0, "needs": list(needs)}
-    return done(me, joined) | seen | also
+    state = done(me, joined, **did)
+    wait = wait if needs else None
+    return Place(wait=wait, mark="m", needs=[*needs], acting=[*acting], state=state)
 
 
 def in_sum(me, seq, **also):
-    return at(me, need(**summed(seq)), joined=seq, **also)
+    return at(me, joins(summed(seq)), joined=seq, **also)
 
 
 def in_get(me, **also):
@@ -60,9 +68,9 @@ def test_a_collective_that_all_have_joined_is_slow_and_one_that_doesnt_match_nev
     stuck, why = verdict([in_sum(0, 4), in_sum(1, 4)], seconds=60)
     assert not stuck and "rank 0 is in one all_reduce with all of its group" in why
     assert not verdict([in_sum(0, 4)], {1: done(1, joined=4)}, seconds=60)[0]
-    for also in ({"name": "broadcast"}, {"shapes": [[3]]}):
+    for also in ({"name": "broadcast"}, {"shapes": [(3,)]}):
         other = summed(1, **also)
-        assert verdict([in_sum(0, 1), at(1, need(**other), joined=1, history=[other])])[0]
+        assert verdict([in_sum(0, 1), at(1, joins(other), joined=1, history=[other])])[0]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +78,7 @@ def test_a_collective_that_all_have_joined_is_slow_and_one_that_doesnt_match_nev
     [
         ("rank 1 works", at(1)),
         ("a thread of rank 1 may act: sender", in_get(1, acting=["sender"])),
-        ("rank 1 was stopped by a signal", in_get(1) | {"frozen": True}),
+        ("rank 1 was stopped by a signal", replace(in_get(1), frozen=True)),
     ],
 )
 def test_while_somebody_may_act_nobody_is_stuck_and_the_cell_does_not_rest(why, place):
@@ -90,7 +98,7 @@ def moving(change):
     watch = Watch(0.0)
     for step in range(20):
         watch.add(0, in_sum(0, 1), step)
-        watch.add(1, in_get(1) | change(step), step)
+        watch.add(1, replace(in_get(1), **change(step)), step)
     return watch.stuck({0, 1}, failed=False)
 
 
@@ -129,7 +137,7 @@ def test_who_waits_for_a_rank_that_finishes_is_given_time_and_less_once_one_fail
 
 def test_a_wait_that_gives_up_of_itself_is_left_to_give_up():
     for seconds, stuck in ((5.0, False), (70.0, True)):
-        patient = in_sum(0, 1, needs=[need(**summed(1)) | {"seconds": seconds}])
+        patient = at(0, joins(summed(1), seconds), joined=1)
         assert verdict([patient], {1: done(1)}, seconds=60)[0] is stuck
 
 
@@ -140,17 +148,18 @@ def message(kind, peer, number, tag=0):
 def test_messages_are_counted_by_peer_and_tag():
     receives = at(0, message("recv", 1, 2))
     for sent, tag, stuck in ((1, 0, True), (2, 0, False), (2, 7, True)):
-        messages = [["0", "send", 0, tag, sent]]
+        messages = [Messages("0", "send", 0, tag, sent)]
         assert verdict([receives], {1: done(1, messages=messages)})[0] is stuck
     sends = at(0, message("send", 1, 1))
     assert verdict([sends, at(1, message("send", 0, 1))])[0]
     for peer in (0, None):  # rank 1 receives from rank 0, or from anybody
-        messages = [["0", "recv", peer, 0, 1]]
+        messages = [Messages("0", "recv", peer, 0, 1)]
         assert not verdict([sends], {1: done(1, messages=messages)})[0]
     anybody = at(0, message("recv", None, 1))
-    sent = done(1, messages=[["0", "send", 0, 0, 1]])
+    sent = done(1, messages=[Messages("0", "send", 0, 0, 1)])
     assert not verdict([anybody], {1: sent})[0]
-    assert verdict([anybody | {"messages": [["0", "recv", 1, 0, 1]]}], {1: sent})[0]
+    taken = at(0, message("recv", None, 1), messages=[Messages("0", "recv", 1, 0, 1)])
+    assert verdict([taken], {1: sent})[0]
 
 
 def test_groups_are_set_up_by_all_of_their_ranks():
@@ -172,10 +181,8 @@ def test_a_key_is_set_by_nobody_but_perhaps_by_a_process_that_a_rank_started():
 
 def test_calls_that_dont_return_are_matched_by_number_and_name():
     def calls(me, name):
-        call = {"group": "0", "age": 1, "number": 1, "name": name, "ranks": [0, 1],
-                "operator": "", "root": 0, "splits": []}  # fmt: skip
-        own = {"made": {"0": 1}, "calls": [call]}
-        return at(me, need("call", group="0", number=1, name=name), **own)
+        made = {"made": {"0": 1}, "calls": [Call("0", 1, [0, 1], 1, 1, name)]}
+        return at(me, need("call", group="0", number=1, name=name), **made)
 
     assert not verdict([calls(0, "barrier"), calls(1, "barrier")])[0]
     assert verdict([calls(0, "barrier"), calls(1, "allreduce")])[0]
