@@ -3,13 +3,16 @@
 import inspect
 from datetime import timedelta
 
+import torch
 import torch.distributed as dist
+import torch.multiprocessing.queue
 
 import notebook_ranks as ranks
-from notebook_ranks.groups import torch_inside
+from notebook_ranks.groups import notes, spawned, torch_inside
 
 c10d = dist.distributed_c10d
 NAMES = ("_set_pg_timeout", "_world", "_abort_process_group", "_new_process_group_helper")
+MAPS = ("pg_map", "pg_names", "pg_group_ranks", "pg_backend_config", "pg_to_tag", "tags_to_pg")
 
 
 def test_this_torch_has_all_that_is_taken_of_it(tmp_path):
@@ -21,6 +24,21 @@ def test_this_torch_has_all_that_is_taken_of_it(tmp_path):
     dist.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=wait)
     assert torch_inside.patience_of(dist.group.WORLD) == 70
     dist.destroy_process_group()
+
+
+def test_what_is_replaced_is_called_as_it_was():
+    """A torch that has renamed one of these would go on, and nothing would be noted of it."""
+    group, store, work, future = torch_inside.classes()
+    wanted = [(group, (*notes.COLLECTIVES.split(), "send", "recv", "recv_anysource"))]
+    wanted += [(store, notes.LOOKUPS), (work, ["wait"]), (future, ["wait"]), (c10d._world, MAPS)]
+    wanted += [(module, [name]) for module, name in spawned.TALKERS]
+    wanted += [(torch.multiprocessing.queue, ["ForkingPickler"])]
+    assert [n for owner, names in wanted for n in names if not hasattr(owner, n)] == []
+    assert {"backend", "store", "rank", "world_size", "timeout", "init_method"} <= set(
+        inspect.signature(dist.init_process_group).parameters
+    )
+    helper = inspect.signature(c10d._new_process_group_helper).parameters
+    assert {"group_size", "global_ranks_in_group", "group_name"} <= set(helper)  # read by `waits`
 
 
 def test_ranks_that_cannot_be_counted_get_their_group_anew_after_a_failure(said, failing):
