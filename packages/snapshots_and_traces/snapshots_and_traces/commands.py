@@ -16,18 +16,25 @@ from snapshots_and_traces.traces.report import summary
 
 
 def show_snapshot(
-    file: Path, device: int | None, out: Path | None, folder: Path, in_browser: bool
+    file: Path,
+    device: int | None,
+    before: Path | None,
+    out: Path | None,
+    folder: Path,
+    in_browser: bool,
 ) -> int:
     """Writes the page of a snapshot and opens it; prints where it is. Returns the exit status.
 
-    What is wrong with the file or the device is one line on stderr.
+    With a snapshot from `before`, the page shows what grew since. What is wrong with a file or the
+    device is one line on stderr.
     """
 
     def make(file: Path) -> SnapshotPage:
-        if not file.is_file():
-            what = "is a folder" if file.is_dir() else "isn't there"
-            raise SnapshotError(f"{file} {what}: give the file that _dump_snapshot wrote.")
-        return snapshot_page(file, device)
+        for one in (file, before or file):
+            if not one.is_file():
+                what = "is a folder" if one.is_dir() else "isn't there"
+                raise SnapshotError(f"{one} {what}: give the file that _dump_snapshot wrote.")
+        return snapshot_page(file, device, before)
 
     return _show(file, make, out, folder, in_browser)
 
@@ -112,7 +119,14 @@ def add_to(commands: Any, folders: dict[str, Path], shown: str) -> None:
 
     def run_snapshot(options: argparse.Namespace) -> int:
         where = folders["snapshot"]
-        return show_snapshot(options.file, options.device, options.out, where, not options.no_open)
+        return show_snapshot(
+            options.file,
+            options.device,
+            options.since,
+            options.out,
+            where,
+            not options.no_open,
+        )
 
     def run_trace(options: argparse.Namespace) -> int:
         if options.page or options.out or options.no_open:
@@ -125,6 +139,7 @@ def add_to(commands: Any, folders: dict[str, Path], shown: str) -> None:
         "what torch.cuda.memory._dump_snapshot wrote",
     )
     snapshot.add_argument("--device", type=int, metavar="N", help="the one to show first")
+    snapshot.add_argument("--since", type=Path, metavar="EARLIER", help="and show what grew since")
     snapshot.set_defaults(run=run_snapshot)
     trace = command(
         "trace",

@@ -12,6 +12,8 @@ from snapshots_and_traces.snapshots.lives import history
 from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.snapshots import some_work
 from snapshots_and_traces.tests.support.trace_pages import drag, shown, write_notebook
+from snapshots_and_traces.tests.support.traces import training, write
+from snapshots_and_traces.trace_viewer.page import trace_page
 from snapshots_and_traces.units import size_text
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 
@@ -82,6 +84,83 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     assert "358.0 MiB were allocated of 360.0 MiB reserved" in text.inner_text()
     assert "update, update.py:14 holds more after every step" in findings.inner_text()
     assert sheet.wrong == []
+
+
+def test_what_is_searched_for_is_found_and_a_block_says_who_asked_for_it(sheet, tmp_path):
+    toy = made.healthy()
+    shown(sheet, snapshot_page(toy.snapshot()), tmp_path)
+    wanted = [
+        number
+        for number, event in enumerate(toy.events, 1)
+        if any(frame["name"] == "backward" for frame in event["frames"])
+    ]
+    sheet.keyboard.press("Home")
+    sheet.keyboard.press("/")
+    sheet.keyboard.type("backWARD")
+    assert sheet.locator("#result").inner_text() == f"{len(wanted)} events"
+    for place, moment in enumerate(wanted[:3], 1):
+        sheet.keyboard.press("Enter")
+        assert sheet.evaluate("moment") == moment
+        assert sheet.locator("#result").inner_text() == f"{place} of {len(wanted)} events"
+        assert "backward, backward.py" in sheet.locator("#stack").inner_text()
+    sheet.get_by_role("button", name="previous").click()
+    assert sheet.evaluate("moment") == wanted[1]
+    sheet.keyboard.press("Escape")
+    first = toy.events[1]
+    for text, found in ((hex(first["addr"]), True), ("nowhere", False), ("segment_", True)):
+        sheet.locator("#text").fill(text)
+        assert (sheet.locator("#result").inner_text() != "no event has this") is found
+    sheet.locator("#text").fill("")
+    assert sheet.locator("#result").inner_text() == ""
+
+    sheet.locator("#timeline").focus()
+    sheet.keyboard.press("p")
+    sheet.locator("#map").click(position={"x": 20, "y": 4})
+    title = sheet.locator("#event-title").inner_text()
+    assert title.startswith("A block of 200.0 MiB, since event 2, never freed")
+    assert sheet.locator("#stack").inner_text() == "main, main.py:10"
+    sheet.get_by_role("button", name="its first event").click()
+    assert sheet.locator("#event-title").inner_text().startswith("Event 2 of ")
+    assert sheet.wrong == []
+
+
+def test_two_snapshots_say_what_grew_and_both_curves_are_drawn(sheet, tmp_path):
+    page = snapshot_page(
+        made.read(made.healthy(leaked_bytes=3 * made.MIB)), before=made.healthy().snapshot()
+    )
+    assert "Since the dict, update, update.py:14 holds 18.0 MiB more at the peak." in repr(page)
+    shown(sheet, page, tmp_path)
+    assert "each at its peak" in sheet.locator("#grown-title").inner_text()
+    rows = [row.split("\t") for row in sheet.locator("#grown-rows tr").all_inner_texts()]
+    assert rows[0] == ["update, update.py:14", "0 B", "18.0 MiB", "+18.0 MiB"]
+    assert ["main, main.py:10", "200.0 MiB", "200.0 MiB", "+0 B"] in rows
+    assert "dashed: allocated in the dict" in sheet.locator("#legend").inner_text()
+    sheet.locator("#grown-rows button").first.click()
+    assert sheet.locator("#holders tr.open").inner_text().startswith("update, update.py:14")
+    sheet.get_by_label("device").select_option("0 of the dict")
+    assert "340.0 MiB were allocated of" in sheet.locator("#sentence").inner_text()
+    assert sheet.wrong == []
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "trace"])
+def test_a_dark_preference_is_followed(sheet, kind, tmp_path):
+    canvas = "timeline" if kind == "snapshot" else "ruler"
+    ink = f"""() => {{
+        const {{ data }} = $("{canvas}").getContext("2d").getImageData(0, 0, 60, 400)
+        let sum = 0, parts = 0
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 250) sum += data[i], parts++
+        return sum / parts
+    }}"""
+    if kind == "snapshot":
+        shown(sheet, snapshot_page(made.healthy().snapshot()), tmp_path)
+    else:
+        shown(sheet, trace_page(write(tmp_path / "t.json", training(2))), tmp_path)
+    assert sheet.evaluate(ink) < 120, "what is written beside the axes"
+    sheet.emulate_media(color_scheme="dark")
+    sheet.wait_for_timeout(500)
+    assert sheet.evaluate(ink) > 150
+    colour = sheet.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert colour == "rgb(28, 28, 30)" and sheet.wrong == []
 
 
 def at(curve: Any, x: int, events: int) -> int:

@@ -8,7 +8,7 @@ function render({ model, el }) {
     const frame = document.createElement("iframe")
     frame.title = model.get("title")
     frame.setAttribute("sandbox", "allow-scripts")
-    frame.style.cssText = "width: 100%; height: 760px; border: 1px solid #ccc; background: #fff"
+    frame.style.cssText = "width: 100%; height: 760px; border: 1px solid #8888"
     frame.srcdoc = model.get("page")
     el.append(frame)
 }

@@ -31,6 +31,11 @@ function column([at, width, length]) {
     return numbers
 }
 
+// A colour of offline.css, as the reader prefers light or dark; `redraw` when that changes.
+const tint = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
+const onTheme = redraw =>
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw)
+
 function running(numbers) {
     for (let i = 1; i < numbers.length; i++) numbers[i] += numbers[i - 1]
     return numbers

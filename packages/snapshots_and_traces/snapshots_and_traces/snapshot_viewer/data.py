@@ -32,21 +32,49 @@ MEANINGS = {
 NO_STACK = who(())
 
 
-def content(snapshot: Snapshot, device: int | None = None) -> tuple[dict[str, Any], bytes]:
+def content(
+    snapshot: Snapshot, device: int | None = None, before: Snapshot | None = None
+) -> tuple[dict[str, Any], bytes]:
     """The words of a page and its columns; `device` is the one that it shows first.
 
+    With a snapshot from `before`, its devices come behind, and what grew since is told.
     Raises: SnapshotError for numbers that can't be; ValueError for a device that isn't there.
     """
     first = snapshot.the_device(device) if device is not None else _busiest(snapshot)
     columns, lines = Columns(), Lines()
-    words = {
+    stacks: list[list[int]] = []
+    devices: list[dict[str, Any]] = []
+    for one in [snapshot, *([before] if before else [])]:
+        earlier = len(stacks)
+        stacks += lines.of(one.stacks)
+        devices += [_device(one, number, columns, earlier) for number in one.devices]
+        for told in devices[-len(one.devices) :]:
+            told |= {"label": f"{told['number']} of {one.name}"} if before else {}
+            told["earlier"] = one is before
+    words: dict[str, Any] = {
         "first": snapshot.devices.index(first),
         "actions": [[name, MEANINGS.get(name, "")] for name in ACTIONS],
-        "stacks": lines.of(snapshot.stacks),
+        "stacks": stacks,
         "lines": lines.known,
-        "devices": [_device(snapshot, number, columns) for number in snapshot.devices],
+        "devices": devices,
     }
+    if before:
+        words["names"] = [before.name, snapshot.name]
+        words["grown"] = grown(before, snapshot, first)
     return words, columns.together()
+
+
+def grown(before: Snapshot, after: Snapshot, device: int) -> list[tuple[str, int, int]]:
+    """Who asked, and for how many bytes at the peak of either, the largest difference first.
+
+    `device` is the later one's; where the earlier snapshot has only another, that is meant.
+    """
+    own = device if device in before.devices else _busiest(before)
+    old, new = history(before, own), history(after, device)
+    held = old.bytes_of_sites(old.peak), new.bytes_of_sites(new.peak)
+    names = {**held[1], **held[0]}
+    rows = [(name, held[0].get(name, 0), held[1].get(name, 0)) for name in names]
+    return sorted(rows, key=lambda row: -abs(row[2] - row[1]))
 
 
 def _busiest(snapshot: Snapshot) -> int:
@@ -86,11 +114,14 @@ def _lines(stack: tuple[Frame, ...]) -> list[Line]:
     return lines or [(who(stack), "", False)]
 
 
-def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]:
+def _device(
+    snapshot: Snapshot, number: int, columns: Columns, earlier_stacks: int
+) -> dict[str, Any]:
     of = history(snapshot, number)
     _require_possible(snapshot.name, of)
     return {
         "number": number,
+        "label": str(number),
         "events": len(of.trace),
         "peak": of.peak,
         "sentence": sentence(of),
@@ -99,7 +130,7 @@ def _device(snapshot: Snapshot, number: int, columns: Columns) -> dict[str, Any]
         "sites": of.site_names,
         "siteGroups": group_of_site(of).tolist(),
         "ooms": (of.trace.where("oom") + 1).tolist(),
-        **_numbers(of, columns),
+        **_numbers(of, columns, earlier_stacks),
     }
 
 
@@ -121,17 +152,18 @@ def _as_dict(found: Finding) -> dict[str, Any]:
     return {"title": found.title, "says": found.says, "try": found.advice, **where}
 
 
-def _numbers(of: History, columns: Columns) -> dict[str, Any]:
+def _numbers(of: History, columns: Columns, earlier_stacks: int) -> dict[str, Any]:
     trace, lives, early = of.trace, of.allocations, of.allocations.event < 0
     kinds = [f"stream {s}" + (f", private pool {p}" if any(p) else "") for s, p in _ranges(of)]
     known = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
     streams, stream = np.unique(trace.stream, return_inverse=True)
     column = {
-        "action": trace.action, "addr": trace.addr, "size": trace.size, "stack": trace.stack,
+        "action": trace.action, "addr": trace.addr, "size": trace.size,
+        "stack": trace.stack + earlier_stacks,
         "stream": stream, "passed": _passed(trace.time_us),
         "event": lives.event + 1, "death": lives.death, "site": of.sites,
         "slack": of.block_sizes - lives.size, "earlyAddress": lives.address[early],
-        "earlySize": lives.size[early], "earlyStack": of.stacks[early],
+        "earlySize": lives.size[early], "earlyStack": of.stacks[early] + earlier_stacks,
         "rangeAddress": of.ranges.address, "rangeSize": of.ranges.size,
         "rangeBirth": of.ranges.birth, "rangeDeath": of.ranges.death,
         "rangeKind": np.array([known[kind] for kind in kinds], np.int64),

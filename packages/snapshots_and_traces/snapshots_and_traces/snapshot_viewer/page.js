@@ -1,15 +1,16 @@
 // Draws a memory snapshot. Everything that the file says is put in as text, never as HTML.
 
-const INK = "#222222", FREE = "#f0ede2", SLACK = "#444444"
 const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200, MOST_KINDS = 8
 
 // ---- what is shown: device `d`, events `low` to `high`, after event `moment`, of holder `chosen`
 
 let d, low, high, moment, chosen, curves, map, drag = null
+let found = null, picked = null  // the moments that the search found, and a block of the map
 const known = []
+const device = place => known[place] ??= opened(words.devices[place])
 
 function choose(place) {
-    d = known[place] ??= opened(words.devices[place])
+    d = device(place)
     low = 0, high = Math.max(d.last, 1), chosen = null
     $("sentence").textContent = d.sentence
     $("slider").max = d.last
@@ -25,10 +26,13 @@ function choose(place) {
         if ("moment" in found) put(box, "button", "show where", { onclick: () => go(found.moment) })
     }
     go(d.peak)
+    search()
+    showGrowth()
 }
 
 function go(where) {
     moment = Math.max(0, Math.min(d.last, Math.round(where)))
+    picked = null
     $("slider").value = moment
     if (moment < low || moment > high) zoomTo(moment - (high - low) / 2, moment + (high - low) / 2)
     else draw()
@@ -52,13 +56,13 @@ function zoom(factor, around = moment >= low && moment <= high ? moment : (low +
 // ---- the timeline
 
 // One moment for each pixel: the one at which most was live, so that no peak is lost.
-function sampled(pixels) {
-    const step = (high - low) / pixels
+function sampled(pixels, of = d) {
+    const scale = of.last / Math.max(d.last, 1), step = (high - low) / pixels * scale
     return Int32Array.from({ length: pixels }, (_, x) => {
-        const from = Math.min(Math.floor(low + x * step), d.last)
-        const to = Math.min(Math.max(Math.floor(low + (x + 1) * step), from + 1), d.last + 1)
+        const from = Math.min(Math.floor(low * scale + x * step), of.last)
+        const to = Math.min(Math.max(Math.floor(low * scale + (x + 1) * step), from + 1), of.last + 1)
         let best = from
-        for (let m = from + 1; m < to; m++) if (d.live[m] > d.live[best]) best = m
+        for (let m = from + 1; m < to; m++) if (of.live[m] > of.live[best]) best = m
         return best
     })
 }
@@ -83,7 +87,9 @@ function draw() {
     const { pen, width, height } = canvasOf("timeline")
     const wide = Math.max(Math.floor(width - LEFT - 8), 10), tall = height - TOP - BOTTOM
     const moments = sampled(wide), table = stacked(moments), below = new Float64Array(wide)
-    const most = 1.08 * moments.reduce((top, m) => Math.max(top, d.reserved[m], d.live[m]), 1)
+    const other = otherOf(), beside = other && sampled(wide, other)
+    const most = 1.08 * Math.max(moments.reduce((top, m) => Math.max(top, d.reserved[m], d.live[m]), 1),
+        beside?.reduce((top, m) => Math.max(top, other.live[m]), 1) ?? 1)
     const x = m => LEFT + (m - low) / (high - low) * wide
     const y = size => TOP + tall * (1 - size / most)
     drawAxes(pen, wide, tall, most, x, y)
@@ -95,10 +101,25 @@ function draw() {
         })
     })
     pen.beginPath()
-    pen.strokeStyle = INK
+    pen.strokeStyle = tint("ink")
     pen.lineWidth = 1.4
     moments.forEach((m, i) => [0, 1].forEach(s => pen.lineTo(LEFT + i + s, y(d.reserved[m]))))
     pen.stroke()
+    if (beside) {
+        pen.beginPath()
+        pen.setLineDash([5, 3])
+        pen.strokeStyle = tint("alarm")
+        beside.forEach((m, i) => [0, 1].forEach(s => pen.lineTo(LEFT + i + s, y(other.live[m]))))
+        pen.stroke()
+        pen.setLineDash([])
+    }
+    pen.fillStyle = tint("mark")
+    let tick = -1
+    for (const m of found ?? []) {
+        const place = Math.floor(x(m))
+        if (m < low || m > high || place === tick) continue
+        pen.fillRect(tick = place, TOP + tall, 1, 5)
+    }
     const mark = (m, colour, text, wider = 1.5) => {
         if (m < low || m > high) return
         pen.fillStyle = colour
@@ -106,13 +127,13 @@ function draw() {
         pen.textAlign = x(m) > 100 ? "right" : "left"
         pen.fillText(text, x(m) + (x(m) > 100 ? -5 : 5), TOP - 4)
     }
-    mark(moment, "#22222266", "", 5)
-    mark(d.peak, "#0072B2", "peak")
+    mark(moment, "#88888899", "", 5)
+    mark(d.peak, tint("mark"), "peak")
     let last = -Infinity, told = -Infinity
     for (const m of d.ooms) {
         if (x(m) - last < 1) continue
         last = x(m)
-        mark(m, "#C00000", last - told > 90 ? "out of memory" : "")
+        mark(m, tint("alarm"), last - told > 90 ? "out of memory" : "")
         if (last - told > 90) told = last
     }
     pen.fillStyle = "#0072B233"
@@ -125,8 +146,8 @@ function draw() {
 
 function drawAxes(pen, wide, tall, most, x, y) {
     const [unit, name] = UNITS.find(([one]) => most >= one) ?? [1, "B"]
-    pen.fillStyle = INK
-    pen.strokeStyle = "#E3E3E3"
+    pen.fillStyle = tint("ink")
+    pen.strokeStyle = tint("axis")
     pen.textAlign = "right"
     for (let at = 0, step = round(most / unit / 5); at * unit < most; at += step) {
         pen.strokeRect(LEFT, y(at * unit), wide, 0)
@@ -141,7 +162,8 @@ function drawAxes(pen, wide, tall, most, x, y) {
 }
 
 function showLegend(table) {
-    $("legend").replaceChildren("line: reserved; areas: allocated, by who asked")
+    const dashed = otherOf() ? `; dashed: allocated in ${words.names[d.earlier ? 1 : 0]}` : ""
+    $("legend").replaceChildren(`line: reserved; areas: allocated, by who asked${dashed}`)
     d.groups.forEach(([name, colour], group) => {
         if (!name || !table.some(held => held[group] > 0)) return
         const entry = put($("legend"), "span", "", { title: name })
@@ -165,6 +187,22 @@ function showEvent() {
         d.clock[d.last - 1] ? `, ${(d.clock[k] / 1e6).toFixed(6)} s in ` : " ")
     put(title, "small", means)
     showStack($("stack"), d.stack[k])
+}
+
+// A block of the map: how long it lived, and who asked for it.
+function showBlock(i) {
+    picked = i
+    const title = $("event-title"), ends = d.death[i] <= d.last
+    title.textContent = "A block of "
+    put(title, "span", sizeText(d.bytes[i]), { title: exact(d.bytes[i]) })
+    title.append(d.event[i] ? `, since event ${count(d.event[i])}` : ", there before the first event",
+        ends ? `, freed by event ${count(d.death[i])} ` : ", never freed ")
+    for (const [text, at] of [["its first event", d.event[i]], ["its last", ends && d.death[i]]]) {
+        if (at) put(title, "button", text, { onclick: () => go(at) })
+    }
+    $("stack").replaceChildren()
+    showStack($("stack"), d.who[i])
+    showMap(alive(d.event, d.death, moment))
 }
 
 function showStack(parent, number) {
@@ -243,6 +281,7 @@ function drawMap(found, rowBytes) {
     const { pen, width, height } = canvasOf("map"), tall = height / ROWS - GAP
     const wide = Math.floor(width), pixel = rowBytes / wide, pixels = wide * ROWS
     const colours = new Array(pixels), most = new Float64Array(pixels)
+    const [INK, FREE, SLACK, PAPER] = ["ink", "free", "slack", "paper"].map(tint)
     const paint = (from, size, colour) => {
         for (let p = Math.floor(from / pixel); size > 0 && p < pixels; p++) {
             const part = Math.min(size, (p + 1) * pixel - from)
@@ -257,8 +296,9 @@ function drawMap(found, rowBytes) {
         let free = start
         for (const i of blocks) {
             const from = d.address[i], faint = chosen !== null && d.site[i] !== chosen
+            const colour = i === picked ? INK : d.groups[d.group[i]][1] + (faint ? "40" : "")
             paint(before + free - start, from - free, FREE)
-            paint(before + from - start, d.bytes[i], d.groups[d.group[i]][1] + (faint ? "40" : ""))
+            paint(before + from - start, d.bytes[i], colour)
             free = from + d.bytes[i] + d.slack[i]
             paint(before + free - d.slack[i] - start, d.slack[i], SLACK)
         }
@@ -268,7 +308,7 @@ function drawMap(found, rowBytes) {
     }
     for (let p = 0, from = 0; p < pixels; p++) {
         if (colours[p + 1] === colours[p] && (p + 1) % wide) continue
-        pen.fillStyle = colours[p] ?? "#ffffff"
+        pen.fillStyle = colours[p] ?? PAPER
         pen.fillRect(from % wide, Math.floor(p / wide) * (tall + GAP), p + 1 - from, tall)
         from = p + 1
     }
@@ -277,18 +317,93 @@ function drawMap(found, rowBytes) {
 
 // ---- the pointer and the keys
 
-function overMap(event) {
+// The segment under the pointer, and the block in it; a free place has none.
+function under(event) {
     const row = Math.floor(event.offsetY / (map.tall + GAP))
     const at = (row + event.offsetX / map.width) * map.rowBytes
     const segment = map.found.findLast(one => one.at <= at)
-    if (!segment) return
-    const { start, end, kind, blocks } = segment, address = start + at - segment.at
-    const i = blocks.findLast(one => d.address[one] <= address)
-    const lines = [`segment of ${sizeText(end - start)} (${exact(end - start)}), ${d.kinds[kind]}`]
+    if (!segment) return {}
+    const address = segment.start + at - segment.at
+    const i = segment.blocks.findLast(one => d.address[one] <= address)
     const inside = i !== undefined && address < d.address[i] + d.bytes[i] + d.slack[i]
-    if (inside) lines.push(`${sizeText(d.bytes[i])} (${exact(d.bytes[i])}): ${d.sites[d.site[i]]}`)
-    tip(event, [...lines, !inside ? "free here" : d.event[i] ? `since event ${count(d.event[i])}` : ""])
+    return { segment, block: inside ? i : null }
 }
+
+function overMap(event) {
+    const { segment, block: i } = under(event)
+    if (!segment) return
+    const { start, end, kind } = segment
+    const lines = [`segment of ${sizeText(end - start)} (${exact(end - start)}), ${d.kinds[kind]}`]
+    if (i === null) return tip(event, [...lines, "free here"])
+    lines.push(`${sizeText(d.bytes[i])} (${exact(d.bytes[i])}): ${d.sites[d.site[i]]}`)
+    tip(event, [...lines, d.event[i] ? `since event ${count(d.event[i])}` : "", "click: its call stack"])
+}
+
+function clickMap(event) {
+    const { block } = under(event)
+    if (block !== null && block !== undefined) showBlock(block)
+    else if (picked !== null) go(moment)
+}
+
+// ---- search: moments whose event has a text in its name, its address or a line of its stack
+
+function search() {
+    const wanted = $("text").value.trim().toLowerCase()
+    const has = text => text.toLowerCase().includes(wanted)
+    if (!wanted) {
+        found = null
+    } else {
+        const lines = words.lines.map(([line, file]) => has(`${line} ${file}`))
+        const stacks = words.stacks.map(places => places.some(place => lines[place]))
+        const actions = words.actions.map(([name]) => has(name)), address = Number(wanted)
+        found = []
+        for (let k = 0; k < d.last; k++) {
+            const here = wanted.startsWith("0x") && d.addr[k] === address
+            if (here || stacks[d.stack[k]] || actions[d.action[k]]) found.push(k + 1)
+        }
+    }
+    tellFound()
+    draw()
+}
+
+function tellFound() {
+    const at = found?.indexOf(moment) ?? -1
+    $("result").textContent = !found ? "" : !found.length ? "no event has this"
+        : `${at < 0 ? "" : `${count(at + 1)} of `}${count(found.length)} events`
+}
+
+function toFound(step) {
+    if (!found?.length) return
+    const next = step > 0 ? found.find(m => m > moment) : found.findLast(m => m < moment)
+    go(next ?? found.at(step > 0 ? 0 : -1))
+    tellFound()
+}
+
+// ---- two snapshots: what grew from one to the other
+
+// The same device of the other snapshot, where there are two.
+function otherOf() {
+    const at = words.devices.findIndex(one => one.earlier !== d.earlier && one.number === d.number)
+    return at < 0 ? null : device(at)
+}
+
+function showGrowth() {
+    $("grown").hidden = !words.grown
+    if (!words.grown) return
+    const [first, second] = words.names
+    $("grown-title").textContent = `What grew from ${first} to ${second}, each at its peak`
+    $("grown-rows").replaceChildren()
+    for (const [site, before, after] of words.grown.slice(0, MOST_ROWS)) {
+        const row = put($("grown-rows"), "tr"), cell = put(row, "td")
+        const pick = () => { chosen = Math.max(d.sites.indexOf(site), 0); go(d.peak) }
+        put(cell, "button", site, { onclick: pick })
+        for (const size of [before, after]) put(row, "td", sizeText(size), { title: exact(size) })
+        const grew = after - before, sign = grew < 0 ? "−" : "+"
+        put(row, "td", `${sign}${sizeText(Math.abs(grew))}`, { title: exact(grew) })
+    }
+}
+
+// ---- listening
 
 function overTimeline(event) {
     const i = Math.max(0, Math.min(curves.wide - 1, Math.floor(event.offsetX - LEFT)))
@@ -336,6 +451,10 @@ function listen() {
     }
     canvas.ondblclick = whole
     $("map").onpointermove = overMap
+    $("map").onclick = clickMap
+    $("text").oninput = search
+    $("search").onsubmit = e => { e.preventDefault(); toFound(1) }
+    $("before").onclick = () => toFound(-1)
     canvas.onpointerleave = $("map").onpointerleave = e => tip(e, null)
     $("slider").oninput = () => go(+$("slider").value)
     $("device").onchange = () => choose($("device").selectedIndex)
@@ -347,21 +466,25 @@ function listen() {
     const step = () => Math.max((high - low) / 100, 1)
     const keys = {
         ArrowRight: () => go(moment + 1), ArrowLeft: () => go(moment - 1), Home: () => go(0),
-        End: () => go(d.last), PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
+        End: () => go(d.last), n: () => toFound(1), N: () => toFound(-1), "/": () => $("text").focus(),
+        PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
     }
     for (const id in buttons) [keys[buttons[id][0]], $(id).onclick] = [buttons[id][1], buttons[id][1]]
     document.onkeydown = e => {
-        const elsewhere = e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "SELECT"
+        if (e.key === "Escape" && e.target === $("text")) $("timeline").focus()
+        const typing = e.target.tagName === "SELECT" || e.target === $("text")
+        const elsewhere = e.ctrlKey || e.metaKey || e.altKey || typing
         if (elsewhere || !(e.key in keys)) return
         e.preventDefault()
         keys[e.key]()
     }
     onresize = () => go(moment)
+    onTheme(() => go(moment))
 }
 
 async function begin() {
     await unpack()
-    for (const { number } of words.devices) put($("device"), "option", `${number}`)
+    for (const { label } of words.devices) put($("device"), "option", label)
     $("choice").hidden = words.devices.length < 2
     $("device").selectedIndex = words.first
     document.querySelector("main").hidden = false

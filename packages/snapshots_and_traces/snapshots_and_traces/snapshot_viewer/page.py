@@ -26,39 +26,54 @@ RECORDING = (
 class SnapshotPage(OfflinePage):
     """The page of a snapshot: shows itself in a notebook; `save(path)` writes it as one file.
 
-    A notebook stores one line of text for it. `device` is the one that it shows first.
+    A notebook stores one line of text for it. `device` is the one that it shows first; with a
+    snapshot from `before`, it says what grew.
     """
 
     what = "memory snapshot"
     folder = Path(__file__).parent
     scripts = "data.js", "page.js"
 
-    def __init__(self, snapshot: Snapshot, device: int | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, device: int | None = None, before: Snapshot | None = None
+    ) -> None:
         require_events(snapshot)
-        self.words, columns = content(snapshot, device)
+        self.words, columns = content(snapshot, device, before)
         super().__init__(snapshot.name, packed(self.words, columns))
 
     def __repr__(self) -> str:
         devices = self.words["devices"]
         first = devices[self.words["first"]]
-        which = f"device {first['number']} of {len(devices)}. " if len(devices) > 1 else ""
-        return f"[snapshot] {self.name}: {which}{first['sentence']}"
+        own = sum(not one["earlier"] for one in devices)
+        which = f"device {first['number']} of {own}. " if own > 1 else ""
+        grew = ""
+        if self.words.get("grown"):
+            site, before, after = self.words["grown"][0]
+            more = f"{size_text(abs(after - before))} {'more' if after > before else 'less'}"
+            grew = f" Since {self.words['names'][0]}, {site} holds {more} at the peak."
+        return f"[snapshot] {self.name}: {which}{first['sentence']}{grew}"
+
+
+Source = str | PathLike[str] | dict[str, Any] | Snapshot
 
 
 def snapshot_page(
-    snapshot: "str | PathLike[str] | dict[str, Any] | Snapshot", device: int | None = None
+    snapshot: Source, device: int | None = None, before: Source | None = None
 ) -> SnapshotPage:
     """The page of a snapshot: its file, the snapshot read, or what `cuda.memory._snapshot()` gives.
 
-    Nothing in a file is ever run. `device` is the one that the page shows first.
+    Nothing in a file is ever run. `device` is the one that the page shows first; with another
+    snapshot, from `before`, the page shows what grew since.
     Raises: SnapshotError, a ValueError with one sentence, for a file that is no snapshot or has no
     events; ValueError for a device that isn't there; OSError where there is no file to read.
     """
-    if isinstance(snapshot, Snapshot):
-        return SnapshotPage(snapshot, device)
-    if isinstance(snapshot, dict):
-        return SnapshotPage(_of_dict(snapshot), device)
-    return SnapshotPage(load(snapshot), device)
+    return SnapshotPage(_read(snapshot), device, None if before is None else _read(before))
+
+
+def _read(source: Any) -> Snapshot:
+    if isinstance(source, Snapshot):
+        return source
+    return _of_dict(source) if isinstance(source, dict) else load(source)
 
 
 def _of_dict(content: dict[str, Any]) -> Snapshot:

@@ -70,21 +70,21 @@ function draw() {
     for (const block of blocks) {
         const y = block.y - top
         if (y > height || y + block.height < 0) continue
-        pen.fillStyle = block.queue ? "#fff" : "#f7f7f5"
+        pen.fillStyle = tint(block.queue ? "paper" : "lane")
         pen.fillRect(LEFT, y, wide, block.height)
         if (block.queue) drawQueue(pen, block, y)
         if (block.device) drawGaps(pen, block, y)
         for (const one of block.rows) drawRow(pen, one, one.y - top)
-        pen.fillStyle = "#ddd"
+        pen.fillStyle = tint("rule")
         pen.fillRect(0, y + block.height + GAP / 2 - 0.5, width, 1)
     }
     pen.fillStyle = "#88888866"
     for (const [, from, to] of words.steps) {
         for (const edge of [from, to]) pen.fillRect(X(edge * t.unit) - 0.5, 0, 1, height)
     }
-    if (marked) shade(pen, marked, height, "#0072B2")
+    if (marked) shade(pen, marked, height, tint("mark"))
     if (chosen) drawChosen(pen, height, top)
-    pen.fillStyle = "#fff"
+    pen.fillStyle = tint("paper")
     pen.fillRect(LEFT + wide + 1, 0, RIGHT, height)
     drawRuler()
     const shown = `${momentText(Math.max(low, 0))} to ${momentText(high)}`
@@ -193,7 +193,7 @@ function drawChosen(pen, height, top) {
     pen.rect(LEFT, 0, wide, height)
     pen.clip()
     if (chosen.gap) shade(pen, chosen.span, height, "#8C6D31")
-    pen.strokeStyle = INK
+    pen.strokeStyle = tint("ink")
     pen.lineWidth = 2
     if (chosen.event >= 0) {
         const { x, end, y, foot } = boxOf(chosen.event, top)
@@ -208,7 +208,7 @@ function arrow(pen, from, to) {
     const down = to.y > from.y, y = down ? from.foot : from.y, end = down ? to.y : to.foot
     const bend = (end - y) / 2, head = down ? -7 : 7
     pen.lineWidth = 1.4
-    pen.strokeStyle = pen.fillStyle = "#C00000"
+    pen.strokeStyle = pen.fillStyle = tint("alarm")
     pen.beginPath()
     pen.moveTo(from.x, y)
     pen.bezierCurveTo(from.x, y + bend, to.x, end - bend, to.x, end)
@@ -224,7 +224,7 @@ function drawRuler() {
     const { pen, width, height } = canvasOf("ruler")
     const step = round((high - low) / Math.max(wide / 110, 2))
     const seconds = step >= 1e9, digits = Math.max(0, Math.ceil(Math.log10(momentUnit()[0] / step) - 1e-9))
-    pen.fillStyle = INK
+    pen.fillStyle = tint("ink")
     pen.textAlign = "center"
     for (let n = Math.ceil(low / step) + 0; n * step <= high; n++) {
         const x = X(n * step), text = seconds ? `${count(n * step / 1e9)} s` : momentText(n * step, digits)
@@ -235,6 +235,6 @@ function drawRuler() {
     pen.fillText(`${timeText(high - low)} shown`, 6, height - 10)
     if (!marked) return
     const [x, end] = marked.map(X)
-    pen.fillStyle = "#0072B2"
+    pen.fillStyle = tint("mark")
     pen.fillRect(x, height - 4, Math.max(end - x, 1), 4)
 }

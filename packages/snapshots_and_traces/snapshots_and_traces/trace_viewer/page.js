@@ -286,6 +286,7 @@ function listen() {
     $("scroller").onscroll = later
     $("device").onchange = () => { walked = {}; showDevice($("device").selectedIndex) }
     onresize = () => { layOut(); showHeads(); draw() }
+    onTheme(draw)
 }
 
 async function begin() {

@@ -94,3 +94,16 @@ def test_a_dict_that_is_no_snapshot_or_cannot_be_is_refused_in_one_sentence(monk
     monkeypatch.setattr("snapshots_and_traces.snapshot_viewer.data.MOST_RANGES", 3)
     with pytest.raises(SnapshotError, match=r"it maps 16 pages, too many to show\.$"):
         snapshot_page(made.full_of_holes().snapshot())
+
+
+def test_with_an_earlier_snapshot_what_grew_is_told_and_each_has_its_own_stacks(tmp_path):
+    before = made.healthy().dump(tmp_path / "before.pickle")
+    after = made.read(made.healthy(leaked_bytes=2**20))
+    page = snapshot_page(after, before=before)
+    assert "Since before.pickle, update, update.py:14 holds 6.00 MiB more at the peak." in repr(page)
+    words, _ = unpacked(page.html)
+    assert words["names"] == ["before.pickle", after.name]
+    assert [one["earlier"] for one in words["devices"]] == [False, True]
+    assert len(words["stacks"]) == len(after.stacks) + len(load(before).stacks)
+    same = snapshot_page(after, before=after).words["grown"]
+    assert {was == now for _, was, now in same} == {True}
