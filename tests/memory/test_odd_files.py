@@ -45,14 +45,15 @@ def opened(events, segments=(), **more):
 
 
 def shown(snapshot):
-    """Everything that a reader could ask for; what the map of segments says."""
+    """Everything that a reader could ask for; the map of segments at the peak."""
     found, trace = history(snapshot), recorded_trace(snapshot)
     for widget in (MemoryTimeline, PeakIcicle):
         widget(found)
     run(program_of(trace))
     if not trace.start.partial:
         is_repeated(snapshot)
-    return SegmentsMap(found).state
+    SegmentsMap(found)
+    return MemoryMap(found).at(found.peak)
 
 
 HUGE = {
@@ -96,8 +97,8 @@ NONSENSE = {
 def test_settings_that_make_no_sense_are_torchs_own_and_blocks_without_a_segment_on_no_map():
     assert Settings.of_snapshot(NONSENSE) == Settings()
     events = [event("alloc", 2**30, 5000), event("alloc", 2**31, 5000)]
-    state = shown(opened(events, allocator_settings=NONSENSE))
-    assert state["reading"].startswith("0 B of 0 B reserved are handed out")
+    cells = shown(opened(events, allocator_settings=NONSENSE))
+    assert cells.reserved == 0 and sum(cells.bytes_by_kind.values()) == 0
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,7 +12,7 @@ from course_utils.core import files
 from course_utils.figures import stamp
 
 SHOWN = ("Picture", "Controls", "PicturedPage")  # what a drawer returns, or a widget is
-WIDGETS = {"Controls", "AnyWidget"}
+WIDGETS = {"Controls", "AnyWidget", "SnapshotPage"}
 
 
 @cache

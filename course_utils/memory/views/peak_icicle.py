@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
-from course_utils.memory.views.view import MemoryView, script
+from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.bands import BEFORE_COLOUR
-from snapshots_and_traces.snapshot_viewer.words import moment_text, shortened
+from snapshots_and_traces.snapshot_viewer.words import shortened
 from snapshots_and_traces.snapshots.lives import History
 from snapshots_and_traces.snapshots.stacks import path
 from snapshots_and_traces.units import size_text
 
 COLOURS = (*OTHER_KINDS, "#F0E442")
-SMALLEST_SHARE, DEEPEST, DEEPEST_SHOWN, MOST_NODES = 0.003, 40, 14, 800
+SMALLEST_SHARE, DEEPEST, DEEPEST_SHOWN = 0.003, 40, 14
 
 
 @dataclass
@@ -132,44 +131,7 @@ def colour_of(name: str) -> str:
 class PeakIcicle(MemoryView):
     """Click a function to zoom into what it asked for; the slider leaves the peak."""
 
-    _esm = script("peak_icicle.js")
-
-    def _begin(self) -> None:
-        self.do_go(self.history.peak)
-
-    def do_go(self, moment: int) -> None:
-        """Shows a moment. Raises: ValueError where there is none."""
-        if not 0 <= moment < self.history.moments:
-            raise ValueError(f"The moments run from 0 to {self.history.moments - 1}.")
-        self.moment = int(moment)
-        self.root = tree(self.history, self.moment)
-
-    def _words(self) -> dict[str, Any]:
-        return {
-            "last": self.history.moments - 1,
-            "peak": self.history.peak,
-            "moment": self.moment,
-            "event": moment_text(self.history, self.moment),
-            "nodes": self._nodes(),
-        }
-
-    def _nodes(self) -> list[dict[str, Any]]:
-        """Name, place and words of each node, from left and in width as shares of all bytes."""
-        total = max(self.root.size, 1)
-        nodes: list[dict[str, Any]] = []
-        for node, depth, left in self.root.walk():
-            share = f"{node.size / total:.1%} of what is live"
-            many = "1 allocation" if node.count == 1 else f"{node.count:,} allocations"
-            nodes.append({
-                "name": node.name,
-                "size": size_text(node.size),
-                "words": f"{node.name}: {size_text(node.size)}, {share}, {many}",
-                "depth": depth,
-                "left": left / total,
-                "width": node.size / total,
-                "colour": colour_of(node.name) if depth else BEFORE_COLOUR,
-            })  # fmt: skip
-        return sorted(nodes, key=lambda node: -node["width"])[:MOST_NODES]
+    view, height = "icicle", 460
 
     def _still(self) -> Picture:
         return draw_peak(self.history)

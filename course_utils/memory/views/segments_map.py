@@ -1,20 +1,17 @@
 """The map of segments: what is handed out and what lies free, at any moment, by address."""
 
-from typing import Any
-
 import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.style import Picture, one_panel, render, styled
-from course_utils.memory.views.view import MemoryView, script
+from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, Cells, MemoryMap
-from snapshots_and_traces.snapshot_viewer.words import allocation_lines, moment_text
+from snapshots_and_traces.snapshot_viewer.words import moment_text
 from snapshots_and_traces.snapshots.lives import Array, History
 from snapshots_and_traces.units import size_text
 
 COLOURS = ("#009E73", "#F0E442", "#CFE8F7")
 PAPER = "#FFFFFF"
-MOST_MARKS = 4000
 
 
 @styled
@@ -72,59 +69,9 @@ def mixed(layout: MemoryMap, shown: Cells) -> Array:
 
 
 class SegmentsMap(MemoryView):
-    """Move the slider, and see blocks come and go; point at a place to learn what lies there."""
+    """Move the slider, and see blocks come and go; a click says who asked for one."""
 
-    _esm = script("segments_map.js")
-
-    def _begin(self) -> None:
-        self.layout_of = MemoryMap(self.history)
-        self.do_go(self.history.peak)
-
-    def do_go(self, moment: int) -> None:
-        """Shows a moment."""
-        self.shown = self.layout_of.at(int(moment))
-        self.picked = []
-
-    def do_look(self, cell: int) -> None:
-        """Says what lies at a cell; -1 for none."""
-        if cell < 0:
-            self.picked = []
-            return
-        segment, block = self.layout_of.find(self.shown.moment, cell)
-        if segment < 0:
-            self.picked = ["the driver has these addresses back, or never gave them yet"]
-            return
-        lives = self.history.ranges
-        kind = "pages" if segment >= self.history.first_page else "a segment"
-        where = f"in {kind} of {size_text(int(lives.size[segment]))}"
-        where += f" at {int(lives.address[segment]):#x}"
-        lines = allocation_lines(self.history, block) if block >= 0 else ["free"]
-        self.picked = [*lines[:1], where, *lines[1:]]
-
-    def _words(self) -> dict[str, Any]:
-        rows, cells = self.layout_of.shape
-        return {
-            "rows": rows,
-            "cells": cells,
-            "last": self.history.moments - 1,
-            "peak": self.history.peak,
-            "moment": self.shown.moment,
-            "event": moment_text(self.history, self.shown.moment),
-            "reading": map_text(self.shown),
-            "row_text": f"{size_text(self.layout_of.cell_bytes * cells)} a row",
-            "kinds": [
-                [name, colour, size_text(size)]
-                for (name, size), colour in zip(
-                    self.shown.bytes_by_kind.items(), COLOURS, strict=True
-                )
-            ],
-        }
-
-    def _numbers(self) -> bytes:
-        """The colours of the cells, four bytes each, then where segments begin, in cells."""
-        colours = (mixed(self.layout_of, self.shown) * 255).round().astype(np.uint8)
-        marks = self.shown.segments[:MOST_MARKS] / self.layout_of.cell_bytes
-        return colours.tobytes() + marks.astype("<f4").tobytes()
+    view, height = "map", 420
 
     def _still(self) -> Picture:
         return draw_segments(self.history)

@@ -8,9 +8,9 @@ import numpy as np
 
 from course_utils.figures import told
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
-from course_utils.memory.views.view import MemoryView, script
+from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.bands import Bands, bands, groups
-from snapshots_and_traces.snapshot_viewer.words import allocation_lines, moment_text, shortened
+from snapshots_and_traces.snapshot_viewer.words import shortened
 from snapshots_and_traces.snapshots.lives import Array, History
 from snapshots_and_traces.units import size_text, unit_of
 
@@ -138,64 +138,9 @@ def _legend(axes: "Axes", history: History, shown: Bands) -> list[tuple[str, int
 
 
 class MemoryTimeline(MemoryView):
-    """Point at a band to learn whose it is, click to keep it, drag over a part to zoom into it."""
+    """Drag over a part of the curve to zoom into it; a click says what happened there."""
 
-    _esm = script("timeline.js")
-
-    def _begin(self) -> None:
-        self.shown = bands(self.history)
-        self.groups = groups(self.history)
-        self.start = str(self.history.start)  # of all segments: too slow to write at each step
-
-    def do_window(self, edges: list[float]) -> None:
-        """Shows the moments between two, put right where they lie outside or too close."""
-        last = self.history.moments - 1
-        low = int(np.clip(round(min(edges)), 0, max(last - 1, 0)))
-        high = int(np.clip(round(max(edges)), min(low + 1, last), last))
-        self.shown = bands(self.history, low, high)
-
-    def do_pick(self, row: int) -> None:
-        """Says what a band is; -1 for none."""
-        if row < 0:
-            self.picked = []
-        elif self.shown.chosen[row] < 0:
-            group = int(self.shown.group[row])
-            most = size_text(int(self.shown.small[group].max()))
-            name = self.groups[group][0]
-            self.picked = [f"smaller allocations, together at most {most}: {name}"]
-        else:
-            self.picked = allocation_lines(self.history, int(self.shown.chosen[row]))
-
-    def _words(self) -> dict[str, Any]:
-        live, shown = self.history.live, self.shown
-        most = max(
-            int(live[shown.moments].max()), int(self.history.reserved[shown.moments].max()), 1
-        )
-        scale, unit = unit_of(most)
-        peak = size_text(int(live[self.history.peak]))
-        return {
-            "low": shown.low,
-            "high": shown.high,
-            "rows": len(shown.chosen),
-            "columns": len(shown.moments),
-            "groups": self.groups,
-            "last": self.history.moments - 1,
-            "peak": self.history.peak,
-            "peak_text": f"peak {peak}, {moment_text(self.history, self.history.peak)}",
-            "scale": scale,
-            "unit": unit,
-            "top": most * 1.12,
-            "start": self.start,
-        }
-
-    def _numbers(self) -> bytes:
-        """Float32: moments, reserved and live bytes of the columns; of each row first, last, size,
-        group and whether it is a single allocation; the rest of each group in each column."""
-        shown, history = self.shown, self.history
-        columns = [shown.moments, history.reserved[shown.moments], history.live[shown.moments]]
-        rows = [shown.first, shown.last, shown.size, shown.group, shown.chosen >= 0]
-        parts = [*columns, *rows, shown.small.ravel()]
-        return np.concatenate(parts).astype("<f4").tobytes()
+    view, height = "timeline", 560
 
     def _still(self) -> Picture:
         return draw_timeline(self.history)

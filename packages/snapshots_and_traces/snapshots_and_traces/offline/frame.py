@@ -8,7 +8,7 @@ function render({ model, el }) {
     const frame = document.createElement("iframe")
     frame.title = model.get("title")
     frame.setAttribute("sandbox", "allow-scripts")
-    frame.style.cssText = "width: 100%; height: 760px; border: 1px solid #8888"
+    frame.style.cssText = `width: 100%; height: ${model.get("height")}px; border: 1px solid #8888`
     frame.srcdoc = model.get("page")
     el.append(frame)
 }
@@ -26,7 +26,8 @@ class Frame(AnyWidget):
     _esm = SCRIPT
     page = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
+    height = traitlets.Int(760).tag(sync=True)
 
-    def __init__(self, page: str, title: str) -> None:
+    def __init__(self, page: str, title: str, height: int) -> None:
         super().__init__()
-        self.page, self.title = page, title
+        self.page, self.title, self.height = page, title, height

@@ -27,6 +27,7 @@ class OfflinePage:
     what: str
     folder: Path
     scripts: tuple[str, ...]
+    height = 760  # in a notebook, in pixels
 
     def __init__(self, name: str, data: bytes) -> None:
         self.name, self.data = name, data
@@ -54,7 +55,7 @@ class OfflinePage:
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         from snapshots_and_traces.offline.frame import Frame
 
-        frame = Frame(self.html, self.what)
+        frame = Frame(self.html, self.what, self.height)
         bundle, metadata = frame._repr_mimebundle_(**kwargs) or ({}, {})
         return {**bundle, **self.stored()}, metadata
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from snapshots_and_traces.colours import KINDS_OF_BYTES
 from snapshots_and_traces.offline.columns import Columns
 from snapshots_and_traces.snapshot_viewer.bands import group_of_site, groups
 from snapshots_and_traces.snapshot_viewer.findings import Finding, findings
@@ -47,21 +48,31 @@ def content(
     for one in [snapshot, *([before] if before else [])]:
         earlier = len(stacks)
         stacks += lines.of(one.stacks)
-        devices += [_device(one, number, columns, earlier) for number in one.devices]
+        for number in one.devices:
+            of = history(one, number)
+            devices.append(_device(of, findings(one, of), columns, earlier))
         for told in devices[-len(one.devices) :]:
             told |= {"label": f"{told['number']} of {one.name}"} if before else {}
             told["earlier"] = one is before
-    words: dict[str, Any] = {
-        "first": snapshot.devices.index(first),
-        "actions": [[name, MEANINGS.get(name, "")] for name in ACTIONS],
-        "stacks": stacks,
-        "lines": lines.known,
-        "devices": devices,
-    }
+    words = {**_fixed(), "first": snapshot.devices.index(first), "stacks": stacks}
+    words |= {"lines": lines.known, "devices": devices}
     if before:
         words["names"] = [before.name, snapshot.name]
         words["grown"] = grown(before, snapshot, first)
     return words, columns.together()
+
+
+def content_of(of: History) -> tuple[dict[str, Any], bytes]:
+    """The same of one device's history alone, without what looks wrong."""
+    columns, lines = Columns(), Lines()
+    stacks, device = lines.of(of.trace.stacks), _device(of, [], columns, 0)
+    words = {**_fixed(), "first": 0, "stacks": stacks, "lines": lines.known, "devices": [device]}
+    return words, columns.together()
+
+
+def _fixed() -> dict[str, Any]:
+    actions = [[name, MEANINGS.get(name, "")] for name in ACTIONS]
+    return {"actions": actions, "kinds": KINDS_OF_BYTES, "view": "whole"}
 
 
 def grown(before: Snapshot, after: Snapshot, device: int) -> list[tuple[str, int, int]]:
@@ -115,17 +126,17 @@ def _lines(stack: tuple[Frame, ...]) -> list[Line]:
 
 
 def _device(
-    snapshot: Snapshot, number: int, columns: Columns, earlier_stacks: int
+    of: History, found: list[Finding], columns: Columns, earlier_stacks: int
 ) -> dict[str, Any]:
-    of = history(snapshot, number)
-    _require_possible(snapshot.name, of)
+    _require_possible(of.name, of)
     return {
-        "number": number,
-        "label": str(number),
+        "number": of.trace.device,
+        "label": str(of.trace.device),
         "events": len(of.trace),
         "peak": of.peak,
         "sentence": sentence(of),
-        "findings": [_as_dict(found) for found in findings(snapshot, of)],
+        "findings": [_as_dict(one) for one in found],
+        "byCategory": of.by_category,
         "groups": groups(of),
         "sites": of.site_names,
         "siteGroups": group_of_site(of).tolist(),

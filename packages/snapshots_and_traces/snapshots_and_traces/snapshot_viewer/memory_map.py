@@ -80,20 +80,6 @@ class MemoryMap:
         largest = _largest_gap(start[begins], ends, low, high)
         return Cells(moment, np.vstack([active, free, whole]), start[begins], largest)
 
-    def find(self, moment: int, cell: int) -> tuple[int, int]:
-        """The segment and the allocation at the middle of a cell: places in `history`, or -1."""
-        place, found = (cell + 0.5) * self.cell_bytes, []
-        for lives, size in (
-            (self.history.ranges, self.history.ranges.size),
-            (self.history.allocations, self.history.block_sizes),
-        ):
-            alive = lives.at(moment)
-            alive = alive[self.has(lives.address[alive])]
-            low = self.place(lives.address[alive])
-            inside = np.flatnonzero((low <= place) & (place < low + size[alive]))
-            found.append(int(alive[inside[0]]) if len(inside) else -1)
-        return found[0], found[1]
-
     def _ranges(self, moment: int) -> tuple[Array, Array, Array]:
         """Where the driver's ranges begin, their sizes, and whether one begins a segment."""
         lives = self.history.ranges

@@ -40,6 +40,8 @@ function go(where) {
     showEvent()
     showHolders(here)
     showMap(here)
+    zoomed = null
+    showIcicle(here)
 }
 
 function zoomTo(from, to) {
@@ -452,6 +454,7 @@ function listen() {
     canvas.ondblclick = whole
     $("map").onpointermove = overMap
     $("map").onclick = clickMap
+    $("by-stack").ontoggle = () => showIcicle(alive(d.event, d.death, moment))
     $("text").oninput = search
     $("search").onsubmit = e => { e.preventDefault(); toFound(1) }
     $("before").onclick = () => toFound(-1)
@@ -487,7 +490,12 @@ async function begin() {
     for (const { label } of words.devices) put($("device"), "option", label)
     $("choice").hidden = words.devices.length < 2
     $("device").selectedIndex = words.first
-    document.querySelector("main").hidden = false
+    const main = document.querySelector("main")
+    main.hidden = false
+    if (words.view !== "whole") {
+        document.body.dataset.view = words.view
+        $("by-stack").open = words.view === "icicle"
+    }
     choose(words.first)
     listen()
     document.documentElement.dataset.ready = "yes"

@@ -32,7 +32,7 @@ class SnapshotPage(OfflinePage):
 
     what = "memory snapshot"
     folder = Path(__file__).parent
-    scripts = "data.js", "page.js"
+    scripts = "data.js", "icicle.js", "page.js"
 
     def __init__(
         self, snapshot: Snapshot, device: int | None = None, before: Snapshot | None = None
