@@ -9,6 +9,7 @@ from typing import Any
 
 from course_utils.core.device_clock import DeviceClock
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, quartiles
+from notebook_ranks.processes import local_ranks
 
 PATIENCE = 4
 LEAST_REPETITIONS = 5
@@ -17,7 +18,6 @@ REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising tak
 BLOCK_SECONDS = 0.05  # the guard's unit: the system counts processor time in ticks of 10 ms
 WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # guests are in user already
 _PID = os.getpid()
-RANKS = "notebook_ranks.engine.crew"  # whose processes work for this one
 
 
 def seconds(fn: Callable[[], Any]) -> float:
@@ -137,10 +137,8 @@ def others_seconds() -> float | None:
     except (OSError, ValueError):
         return None
     everyone = sum(getattr(spent, kind, 0.0) for kind in WORKING)
-    crew = sys.modules.get(RANKS)  # where no rank was started there is none
-    ranks = crew.processes if crew else ()
     mine = time.process_time() + sum(os.times()[2:4])  # [2:4]: children that were waited for
-    return everyone - mine - sum(map(_used_by, ranks))
+    return everyone - mine - sum(map(_used_by, local_ranks))
 
 
 def _used_by(pid: int) -> float:

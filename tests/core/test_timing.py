@@ -109,7 +109,7 @@ def test_what_we_our_ranks_and_our_ended_children_used_is_not_held_against_other
     everyone = psutil.cpu_times()
     monkeypatch.setattr(psutil, "cpu_times", lambda: everyone)  # nobody else computes from now on
     left = [timing.others_seconds()]
-    monkeypatch.setitem(sys.modules, timing.RANKS, SimpleNamespace(processes={burner.pid}))
+    monkeypatch.setattr(timing, "local_ranks", {burner.pid})
     left.append(timing.others_seconds())
     burner.stdin.close()
     burner.wait()  # from here on it isn't a rank, but an ended child

@@ -21,6 +21,7 @@ from notebook_ranks.groups import steps
 from notebook_ranks.messages import Counts, Died, Failure, Hello, Order, Place, State
 from notebook_ranks.page import printer
 from notebook_ranks.page.live import UNATTENDED
+from notebook_ranks.processes import local_ranks
 from notebook_ranks.watch import report
 from notebook_ranks.watch.report import Outcome, RankError, RanksError, RanksInterrupted
 from notebook_ranks.watch.stall import ALONE_SECONDS, STILL_SECONDS, Pulse, Watch
@@ -36,7 +37,6 @@ NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 FAILED = "The ranks didn't start:"
 STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
 FINISHED = State(acting=["it finished a moment ago"])  # until the rank says what it has left
-processes: set[int] = set()  # pids of the ranks on this machine, for who counts processor time
 
 
 class Verdict(Enum):
@@ -90,7 +90,7 @@ class Crew:
             with suppress(OSError):
                 line.send(messages.Exit())
         self.starter.kill(self.local_pids)
-        processes.difference_update(self.local_pids)
+        local_ranks.difference_update(self.local_pids)
         for line in self.lines.values():
             line.close()
         self.lines.clear()
@@ -156,7 +156,7 @@ class Crew:
         told = messages.Welcome(self.starter.folder, host, self.hellos[0].port, self.device)
         for line in self.lines.values():
             line.send(told)
-        processes.update(self.local_pids)
+        local_ranks.update(self.local_pids)
 
     def _missing(self, n: int | None) -> str:
         dead = [rank for rank, line in self.lines.items() if line.ended]
