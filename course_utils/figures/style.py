@@ -1,18 +1,48 @@
 """How the course's figures look, and a figure as something that a notebook keeps."""
 
 import base64
+import hashlib
 import io
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from course_utils.figures import told
-from course_utils.figures.stamp import stamp
-from snapshots_and_traces.colours import OTHER_KINDS as OTHER_KINDS  # others' kinds of work
+from snapshots_and_traces.colours import OTHER_KINDS as OTHER_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# ---- A picture and its text belong together: the PNG says which text is its own.
+
+KEY = "course"  # of the PNG's text chunk
+
+
+def stamp(png: bytes, text: str) -> bytes:
+    """The PNG with digests of its pixels and of the text in it."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    info, stamped = PngInfo(), io.BytesIO()
+    info.add_text(KEY, _digests(png, text))
+    Image.open(io.BytesIO(png)).save(stamped, format="png", optimize=True, pnginfo=info)
+    return stamped.getvalue()
+
+
+def is_of(png: bytes, text: str) -> bool:
+    """Whether the PNG carries the stamp of this text, and shows what was stamped."""
+    from PIL import Image
+
+    return bool(Image.open(io.BytesIO(png)).info.get(KEY) == _digests(png, text))
+
+
+def _digests(png: bytes, text: str) -> str:
+    from PIL import Image
+
+    pixels = Image.open(io.BytesIO(png)).convert("RGB").tobytes()
+    return " ".join(hashlib.sha256(part).hexdigest()[:32] for part in (pixels, text.encode()))
+
 
 # Okabe and Ito's colour-blind safe palette; the first two mean live and recorded in every chapter.
 COLOURS = {"live": "#0072B2", "recorded": "#D55E00", "published": "#6B6B6B"}

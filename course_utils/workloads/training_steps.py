@@ -3,21 +3,176 @@
 `TrainingStep(...).build` is what `predict_bytes` and `measured_on_gpu` take.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from course_utils.workloads.adam_2_0 import TwoListAdam
-from course_utils.workloads.bert import Bert, BertConfig
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.resnet import ResNet18
+
+# ---- BERT (Devlin et al. 2018) as its users fine-tune it: a classifier over two labels, whole.
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    vocabulary: int = 30522
+    context: int = 512
+    layers: int = 12
+    heads: int = 12
+    width: int = 768
+    inner: int = 3072
+    dropout: float = 0.1
+    labels: int = 2
+
+    @classmethod
+    def large(cls) -> Self:
+        """BERT-Large: 335,143,938 parameters."""
+        return cls(layers=24, heads=16, width=1024, inner=4096)
+
+
+class Embeddings(nn.Module):
+    """Token, position and segment, added, normalised, some dropped."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.positions = nn.Embedding(config.context, config.width)
+        self.segments = nn.Embedding(2, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=1e-12)
+        self.dropout = config.dropout
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        places = torch.arange(tokens.shape[1], device=tokens.device)[None]
+        x = self.tokens(tokens) + self.segments(torch.zeros_like(tokens)) + self.positions(places)
+        return F.dropout(self.norm(x), self.dropout, self.training)
+
+
+class Attention(nn.Module):
+    """Every position looks at every other; `hidden` (batch, 1, 1, length) is added to the scores.
+
+    Written out, so that the scores, their softmax and its dropout mask are all kept.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.heads, self.dropout = config.heads, config.dropout
+        self.query = nn.Linear(config.width, config.width)
+        self.key = nn.Linear(config.width, config.width)
+        self.value = nn.Linear(config.width, config.width)
+
+    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+        q, k, v = (self.split(layer(x)) for layer in (self.query, self.key, self.value))
+        scores = torch.matmul(q, k.transpose(-1, -2)) / (x.shape[-1] // self.heads) ** 0.5
+        shares = F.dropout(F.softmax(scores + hidden, -1), self.dropout, self.training)
+        return torch.matmul(shares, v).transpose(1, 2).contiguous().flatten(2)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class AddAndNorm(nn.Module):
+    """A linear layer and dropout; then what came in is added, and the sum normalised."""
+
+    def __init__(self, config: BertConfig, size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=1e-12)
+        self.dropout = config.dropout
+
+    def forward(self, x: Tensor, came_in: Tensor) -> Tensor:
+        return self.norm(F.dropout(self.linear(x), self.dropout, self.training) + came_in)
+
+
+class Layer(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.attention = Attention(config)
+        self.after_attention = AddAndNorm(config, config.width)
+        self.up = nn.Linear(config.width, config.inner)
+        self.down = AddAndNorm(config, config.inner)
+
+    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+        x = self.after_attention(self.attention(x, hidden), x)
+        return self.down(F.gelu(self.up(x)), x)
+
+
+class Bert(nn.Module):
+    """Tokens (batch, length) and a mask of those that are real to logits (batch, labels)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(config)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.pooler = nn.Linear(config.width, config.width)
+        self.classifier = nn.Linear(config.width, config.labels)
+        self.dropout = config.dropout
+
+    def forward(self, tokens: Tensor, real: Tensor) -> Tensor:
+        x = self.embeddings(tokens)
+        hidden = (1 - real[:, None, None, :].to(x.dtype)) * torch.finfo(x.dtype).min
+        for layer in self.layers:
+            x = layer(x, hidden)
+        pooled = torch.tanh(self.pooler(x[:, 0]))
+        return self.classifier(F.dropout(pooled, self.dropout, self.training))
+
+
+# ---- The multi-tensor Adam of torch 2.0 and before, for the memory of runs from that time.
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # torch's own
+
+
+class TwoListAdam(torch.optim.Optimizer):
+    """Adam (Kingma and Ba 2015) whose step holds two temporaries of the parameters' size.
+
+    `weight_decay` is decoupled from the gradient, as in AdamW. Steps are counted on the host.
+    Raises: those of torch.optim.Optimizer, for parameters that are none.
+    """
+
+    def __init__(
+        self, params: Iterable[Tensor], lr: float = 1e-3, weight_decay: float = 0.0
+    ) -> None:
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay))
+        self.steps = 0
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update of every parameter that has a gradient."""
+        self.steps += 1
+        for group in self.param_groups:
+            parameters = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                self._update(group, parameters)
+
+    def _update(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
+        beta_1, beta_2 = BETAS
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        means, squares = self._states(parameters)
+        torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+        torch._foreach_mul_(means, beta_1)
+        torch._foreach_add_(means, gradients, alpha=1 - beta_1)
+        torch._foreach_mul_(squares, beta_2)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
+        roots = torch._foreach_sqrt(squares)
+        torch._foreach_div_(roots, (1 - beta_2**self.steps) ** 0.5)
+        divisors = torch._foreach_add(roots, EPSILON)
+        torch._foreach_addcdiv_(
+            parameters, means, divisors, value=-group["lr"] / (1 - beta_1**self.steps)
+        )
+
+    def _states(self, parameters: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        for p in parameters:
+            if not self.state[p]:
+                self.state[p] = {"mean": torch.zeros_like(p), "square": torch.zeros_like(p)}
+        states = [self.state[p] for p in parameters]
+        return [s["mean"] for s in states], [s["square"] for s in states]
+
 
 Example = tuple[tuple[Tensor, ...], Tensor]
 WIDTH, LAYERS, CLASSES = 4096, 4, 1000

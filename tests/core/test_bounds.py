@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from course_utils.core.bounds import Bounded
+from course_utils.core.claims import Bounded
 from course_utils.core.measurement import Measurement
 
 pytestmark = pytest.mark.without_torch

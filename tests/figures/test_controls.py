@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from course_utils.figures.controls import Controls, slider
-from course_utils.figures.stamp import is_of
-from course_utils.figures.style import Picture
+from course_utils.figures.style import Picture, is_of
 
 pytestmark = pytest.mark.without_torch
 

@@ -11,7 +11,7 @@ from course_utils.core.evidence import Series
 from course_utils.figures import told
 from course_utils.figures.byte_bars import stacked_bytes
 from course_utils.figures.compare import compare_bars, compare_lines
-from course_utils.figures.stamp import is_of, stamp
+from course_utils.figures.style import is_of, stamp
 from course_utils.figures.timeline import Span, draw
 from tests.support.evidence import RECORDED
 

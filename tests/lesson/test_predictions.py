@@ -5,8 +5,7 @@ import pytest
 from course_utils.core import guesses
 from course_utils.core.measurement import Measurement
 from course_utils.lesson import calibration, catalog, predictions, progress
-from course_utils.lesson.prediction_box import Box
-from course_utils.lesson.predictions import answer, predict
+from course_utils.lesson.predictions import Box, answer, predict
 
 
 @pytest.fixture(autouse=True)

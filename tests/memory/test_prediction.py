@@ -14,8 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course_utils.memory import counting
 from course_utils.memory.prediction import CannotPredict, cublas_workspace, predict_bytes
-from course_utils.workloads.adam_2_0 import TwoListAdam
-from course_utils.workloads.training_steps import TrainingStep
+from course_utils.workloads.training_steps import TrainingStep, TwoListAdam
 from snapshots_and_traces.replay import what_if
 from tests.support.steps import build_of, failing
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from course_utils.core import files
 from course_utils.figures import told
 from course_utils.figures.compare import compare_bars
-from course_utils.figures.stamp import stamp
+from course_utils.figures.style import stamp
 from tests.support.evidence import PUBLISHED
 from tests.support.figures import count_drawn, drawers, problems
 

@@ -9,7 +9,7 @@ from functools import cache
 from PIL import Image
 
 from course_utils.core import files
-from course_utils.figures import stamp
+from course_utils.figures import style as stamp
 
 SHOWN = ("Picture", "Controls", "PicturedPage")  # what a drawer returns, or a widget is
 WIDGETS = {"Controls", "AnyWidget", "SnapshotPage"}

@@ -7,10 +7,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from course_utils.workloads.adam_2_0 import TwoListAdam
-from course_utils.workloads.bert import Bert, BertConfig
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.resnet import ResNet18
+from course_utils.workloads.training_steps import Bert, BertConfig, TwoListAdam
 
 SMALL_GPT = GPTConfig(50, 64, 3, 4, 64)
 SMALL_BERT = BertConfig(100, 64, 3, 4, 64, 256)

@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.memory.prediction import predict_bytes
-from course_utils.workloads.adam_2_0 import TwoListAdam
+from course_utils.workloads.training_steps import TwoListAdam
 from tests.support.steps import build_of
 
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from course_utils.workloads.bert import Bert, BertConfig
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.resnet import ResNet18
+from course_utils.workloads.training_steps import Bert, BertConfig
 
 
 @pytest.mark.parametrize(

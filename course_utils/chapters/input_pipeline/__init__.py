@@ -5,10 +5,9 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "libraries": "hush_libraries installed write_forms",
+        "libraries": "hush_libraries installed make_jpegs write_files write_forms",
         "page_cells": "Watch all_ended forget gain_rows new_folder own_bytes prepare "
         "processor_seconds rounded settled time_ways without_gil",
-        "pictures": "make_jpegs write_files",
         "pipeline_widget": "pipeline_explorer",
     },
 )

@@ -4,9 +4,10 @@ A form keeps each picture's JPEG bytes and a label, and the label is the picture
 pictures: whoever reads them can count which came, how often, and in which order.
 """
 
+import io
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from itertools import accumulate
@@ -14,9 +15,44 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from PIL import Image
 
-from course_utils.chapters.input_pipeline.pictures import write_files
 from course_utils.workloads.d2l_guest import declare_torchvision_operators
+
+# ---- Pictures that are made, not downloaded: JPEGs of drawn noise, the same pixels everywhere.
+
+CLASSES = 10
+CELL = 16  # pixels: the patches between which a picture's colours blend
+
+
+def make_jpegs(n: int, size: int = 96, seed: int = 0) -> list[bytes]:
+    """`n` colour pictures of `size` × `size` pixels as JPEGs; picture `i` is of class `i % 10`.
+
+    Each is a grid of random colours, blended, with the class as its brightness, so that it
+    compresses as a photograph does (2 to 3 kB of its 28 kB). The pixels follow from `seed`; the
+    bytes may differ between versions of the JPEG library.
+    """
+    rng = np.random.default_rng(seed)
+    return [_jpeg(rng, size, label=i % CLASSES) for i in range(n)]
+
+
+def write_files(folder: Path, jpegs: Iterable[bytes]) -> list[Path]:
+    """One file a picture, `folder/00042.jpg`; their paths, in the order of the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for i, jpeg in enumerate(jpegs):
+        paths.append(folder / f"{i:05d}.jpg")
+        paths[-1].write_bytes(jpeg)
+    return paths
+
+
+def _jpeg(rng: np.random.Generator, size: int, label: int) -> bytes:
+    grid = rng.integers(0, 156, (size // CELL + 1, size // CELL + 1, 3)) + 10 * label
+    picture = Image.fromarray(grid.astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC)
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=90)
+    return file.getvalue()
+
 
 IMPORTED_AS = {  # what pip calls it, and what Python does
     "torchdata": "torchdata",

@@ -8,10 +8,13 @@ import multiprocessing
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -19,10 +22,31 @@ from typing import Any
 
 import psutil
 
-from course_utils.chapters.input_pipeline import timed_threads
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement
 from course_utils.core.timing import OthersClock, measure
+
+# ---- A program by itself, for a Python without its lock: times a page's function on threads.
+
+
+def once(job: Callable[[int], Any], threads: int, jobs: int) -> float:
+    """Seconds that `jobs` calls take on threads that are there already."""
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(job, range(threads)))
+        start = time.perf_counter()
+        list(pool.map(job, range(jobs)))
+        return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    if getattr(sys, "_is_gil_enabled", lambda: True)():
+        sys.exit("this build has a lock")
+    asked: dict[str, Any] = json.load(sys.stdin)
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent(asked["source"]), names)
+    job, jobs = names[asked["name"]], asked["jobs"]
+    print(json.dumps([min(once(job, n, jobs) for _ in range(5)) for n in asked["threads"]]))
+
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
 
@@ -134,7 +158,7 @@ def without_gil(job: Callable[[int], Any], jobs: int, threads: Iterable[int]) ->
         return {}
     asked = {"source": inspect.getsource(job), "name": job.__name__, "jobs": jobs}
     ran = subprocess.run(
-        [python, timed_threads.__file__], input=json.dumps(asked | {"threads": threads}),
+        [python, __file__], input=json.dumps(asked | {"threads": threads}),
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     if ran.returncode:

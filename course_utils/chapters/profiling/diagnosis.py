@@ -3,19 +3,78 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from course_utils.chapters.profiling.made_runs import CAUSES, HEALTHY, made_run, run_names, shares
+from course_utils.core import files
+from course_utils.core.evidence import EvidenceError
 from course_utils.figures.tables import table
 from course_utils.lesson.answers import shown
 from course_utils.lesson.exercises import Wrong
-from course_utils.traces.stored import published_trace
+from course_utils.traces.stored import published_trace, stored_trace
 from snapshots_and_traces.traces import intervals
 from snapshots_and_traces.traces.cutting import only
-from snapshots_and_traces.traces.idle import loads, waits
+from snapshots_and_traces.traces.idle import breakdown, loads, waits
 from snapshots_and_traces.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABLE, STEP, Kind, Trace
+
+# ---- The runs of the exercise "diagnose": what the course's own programs did on a queue of
+# threads.
+
+FOLDER = "traces"
+PARTS = {  # by cause, which part of a breakdown is large
+    "input-bound": "data",
+    "sync-bound": "synchronising",
+    "launch-bound": "launching",
+    "communication-bound": "communication",
+}
+HEALTHY = "healthy"
+CAUSES = (*PARTS, HEALTHY)
+LEAST, MOST = 0.4, 0.25  # the share of a run's cause, and of any other
+MOST_OTHER = 0.15  # idle for another reason: the two threads wait for each other's Python
+MOST_HEALTHY = 0.1  # of all of these together where nothing is wrong
+
+
+def made_run(name: str) -> Trace:
+    """The trace of one of the course's own runs; its `about` says what it was, and the cause.
+
+    Raises: EvidenceError, with the names there are, for others.
+    """
+    if name not in run_names():
+        known = ", ".join(run_names())
+        raise EvidenceError(f"No run is called {name!r}. There are: {known}")
+    return _read(name)
+
+
+def run_names(shown: bool | None = None) -> list[str]:
+    """The names of all runs; of those shown to the reader, or of the others."""
+    names = sorted(path.stem for path in (files.DATA / FOLDER).glob("*.json"))
+    return [name for name in names if shown in (None, _read(name).about["shown"])]
+
+
+@cache
+def _read(name: str) -> Trace:
+    return stored_trace(f"{FOLDER}/{name}.json")
+
+
+def shares(trace: Trace) -> dict[str, float]:
+    """The breakdown of a trace's first device as shares of the time between its kernels."""
+    device = trace.devices[0]
+    begin, end = trace.window(device)
+    parts = breakdown(trace, device, (begin, end))
+    return {what: seconds / (end - begin) for what, seconds in parts.items()}
+
+
+def is_clear(trace: Trace, cause: str) -> bool:
+    """Whether a trace shows this cause and no other: by LEAST, MOST, MOST_OTHER, MOST_HEALTHY."""
+    found = shares(trace)
+    lost = {one: found[part] for one, part in PARTS.items()}
+    if cause == HEALTHY:
+        return sum(lost.values()) + found["other"] <= MOST_HEALTHY
+    most = lost.pop(cause)
+    return most >= LEAST and max(lost.values()) <= MOST and found["other"] <= MOST_OTHER
+
 
 Spans = list[tuple[float, float]]
 ON_GPUS = {"ddp_resnet50": "launch-bound", "resnet_v100": HEALTHY}  # by the published figures

@@ -5,10 +5,9 @@ from course_utils.core.doors import door
 ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
-        "cards": "will_it_fit",
         "compiled": "with_budget",
         "counted": "counted_flops",
-        "fit_widget": "fits_explorer",
+        "fit_widget": "fits_explorer will_it_fit",
         "front": "draw_trade pareto",
         "ladder_peaks": "in_gib measure_trade predicted_trades predicted_where recorded_in_gib",
         "model_shapes": "Shape shape",

@@ -1,17 +1,195 @@
 """Checkers for chapter 10, "Trading compute for memory"."""
 
+import math
 import random
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+from weakref import WeakSet
 
-from course_utils.chapters.trading_compute_for_memory import losses, policies, steps
-from course_utils.chapters.trading_compute_for_memory.counted_chain import (
-    GRADIENT,
-    INPUT,
-    CountedChain,
-)
-from course_utils.lesson.answers import as_list, shown
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_utils.chapters.trading_compute_for_memory import policies, steps
+from course_utils.chapters.trading_compute_for_memory.counted import counted_flops
+from course_utils.lesson.answers import as_list, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
+from course_utils.memory.counting import count
+
+# ---- A loss in chunks, held against the plain one: value, gradients, logits that it holds,
+# FLOPs.
+
+VOCABULARY, WIDTH = 601, 4
+COPIES = 6  # of a chunk's logits: its softmax, gradients, a mask, one-hot rows
+
+
+def judge(chunked_loss: Callable[..., Any], n: int, chunk: int) -> None:
+    """One loss of `n` rows, the second chunk's targets all ignored, times a factor backward.
+
+    Raises: Wrong.
+    """
+    case, factor = f"{n} rows, chunk={chunk}: ", random.choice([0.25, 3.0])
+    targets = torch.randint(VOCABULARY, (n,))
+    targets[torch.rand(n) < 0.3] = -100
+    targets[chunk : 2 * chunk] = -100
+    targets[[0, -1]] = 0
+    hidden = torch.randn(n, WIDTH, requires_grad=True)
+    weight = torch.randn(VOCABULARY, WIDTH, requires_grad=True)
+    with count(inputs=(hidden, weight, targets)) as counted:
+        loss = chunked_loss(hidden, weight, targets, chunk)
+        if not isinstance(loss, Tensor) or not loss.requires_grad:
+            raise Wrong(f"{case}you return {shown(loss)}, want a tensor that can go backward")
+        (factor * loss).backward()
+    _compare(loss.item(), hidden, weight, targets, factor, case)
+    _count_logits(counted, hidden, weight, chunk, case)
+    flops = counted_flops(lambda: chunked_loss(hidden, weight, targets, chunk).backward())
+    plain = 3 * 2 * n * VOCABULARY * WIDTH
+    if flops > plain:
+        raise Wrong(
+            f"{case}{flops:,} FLOPs forward and backward, want the plain loss's {plain:,}: is a "
+            "product computed twice?"
+        )
+
+
+def _compare(
+    loss: float, hidden: Tensor, weight: Tensor, targets: Tensor, factor: float, case: str
+) -> None:
+    """With the plain loss in FP64."""
+    given = {"hidden": hidden, "weight": weight}
+    exact = {name: one.detach().double().requires_grad_() for name, one in given.items()}
+    want = F.cross_entropy(exact["hidden"] @ exact["weight"].T, targets)
+    want.backward()
+    if not close(loss, want.item(), rel_tol=1e-5):
+        raise Wrong(f"{case}the loss is {loss:.6g}, want {want.item():.6g}")
+    for name, one in given.items():
+        after = f"{case}after ({factor:g} * loss).backward(), {name}.grad is"
+        if one.grad is None:
+            raise Wrong(f"{after} None")
+        off, alone = (_relative_error(one.grad, exact[name].grad, k) for k in (factor, 1.0))
+        if not off < 1e-4:
+            why = ": it is the gradient of loss alone" if alone < 1e-4 else ""
+            raise Wrong(f"{after} off by {off:.0%}{why}")
+
+
+def _relative_error(got: Tensor, want: Any, factor: float) -> float:
+    return float((got - factor * want).norm() / (factor * want).norm())
+
+
+def _count_logits(counted: count, hidden: Tensor, weight: Tensor, chunk: int, case: str) -> None:
+    """Counts as logits what isn't a gradient, up to four of each, or a few numbers a row."""
+    others = 4 * weight.nbytes + 4 * hidden.nbytes + 100 * len(hidden)
+    held = counted.peak.total - counted.moments[0].total - others
+    rows, most = held / (4 * VOCABULARY), COPIES * min(chunk, len(hidden))
+    if rows > most:
+        raise Wrong(
+            f"{case}at a time in the {counted.peak.phase} about {rows:.0f} rows of logits are "
+            f"alive, copies and their gradients among them, want at most {COPIES} · {chunk}"
+        )
+
+
+# ---- A chain of layers that count their calls; what flows through it knows how much of it is
+# alive.
+
+INPUT, GRADIENT = "the input", "the gradient for the input"
+
+
+class Value:
+    """What goes into layer `place`, or the gradient for it; `place` of a chain's output is `n`."""
+
+    def __init__(self, what: str, place: int) -> None:
+        self.what, self.place = what, place
+
+    def __repr__(self) -> str:
+        return f"{self.what} of layer {self.place}"
+
+
+class Layer:
+    """One layer of a chain. It keeps nothing that it is given."""
+
+    def __init__(self, chain: "CountedChain", place: int) -> None:
+        self._chain, self._place = chain, place
+
+    def __repr__(self) -> str:
+        return f"layer {self._place}"
+
+    def forward(self, x: Value) -> Value:
+        """The layer's output for its input `x`. Raises: Wrong for another layer's."""
+        call = f"the forward of layer {self._place}"
+        self._chain.expect(x, INPUT, self._place, f"{call} is given")
+        self._chain.forwards[self._place] += 1
+        return self._chain.make(INPUT, self._place + 1, call)
+
+    def backward(self, x: Value, grad: Value) -> Value:
+        """The gradient for its input `x`, given that for its output. Raises: Wrong for others."""
+        call = f"the backward of layer {self._place}"
+        self._chain.expect(x, INPUT, self._place, f"{call} is given")
+        self._chain.expect(grad, GRADIENT, self._place + 1, f"{call} is given")
+        return self._chain.make(GRADIENT, self._place, call)
+
+
+class CountedChain:
+    """`n` layers; the input of every `every`-th, from the first on, is to be kept."""
+
+    def __init__(self, n: int, every: int) -> None:
+        self.forwards: Counter[int] = Counter()
+        self.layers = [Layer(self, place) for place in range(n)]
+        self.case = f"{n} layer{'s' * (n > 1)}, every={every}"
+        self.segments, self._every = math.ceil(n / every), every
+        self._most_alive = self.segments + every + 3
+        self._alive: WeakSet[Value] = WeakSet()
+
+    @property
+    def least_calls(self) -> int:
+        """Forward calls that suffice: none for the last of a segment where it is run again.
+
+        The last segment has no other run than that one.
+        """
+        n = len(self.layers)
+        return 2 * n - self.segments - (n - (self.segments - 1) * self._every)
+
+    def make(self, what: str, place: int, call: str = "") -> Value:
+        """A new value, made by `call`. Raises: Wrong where too many are alive with it."""
+        value = Value(what, place)
+        self._alive.add(value)
+        if len(self._alive) > self._most_alive:
+            raise Wrong(
+                f"{self.case}: {len(self._alive)} values are alive at once in {call}, want at most "
+                f"{self._most_alive}: {self._held()}"
+            )
+        return value
+
+    def expect(self, got: Any, what: str, place: int, call: str) -> None:
+        """Raises: Wrong where `got` isn't the value that belongs there; `call` says who has it."""
+        if not isinstance(got, Value) or (got.what, got.place) != (what, place):
+            raise Wrong(f"{self.case}: {call} {shown(got)}, want {Value(what, place)}")
+
+    def check_calls(self) -> None:
+        """Raises: Wrong where layers ran more often than by segments, each run again but its last.
+
+        The first run of the last segment isn't asked to be left out.
+        """
+        n, total = len(self.layers), self.forwards.total()
+        if total <= 2 * n - self.segments:
+            return
+        often, times = max(self.forwards.items(), key=lambda call: call[1])
+        why = f"layer {often} ran {times} times"
+        if times <= 2:
+            lasts = [*range(self._every - 1, n - 1, self._every), n - 1]
+            twice = min(place for place in lasts if self.forwards[place] == 2)
+            why = f"layer {twice}, the last of its segment, ran again: who needs its output?"
+        most = 2 * n - self.segments
+        raise Wrong(f"{self.case}: {total} forward calls, want at most {most}: {why}")
+
+    def _held(self) -> str:
+        """Which values are alive: places in a row as "4 to 9"."""
+        places = sorted({value.place for value in self._alive if value.what == INPUT})
+        breaks = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(places)) if b > a + 1)]
+        runs = [places[a:b] for a, b in pairwise([*breaks, len(places)])]
+        told = [f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+        gradients = sum(value.what == GRADIENT for value in self._alive)
+        return f"the inputs of layers {', '.join(told)}, and gradients ({gradients})"
 
 
 @exercise(
@@ -103,10 +281,10 @@ def check_chunks(chunked_loss: Callable[..., Any]) -> str:
     """Value, gradients and counted bytes, at each edge; what goes backward isn't the loss alone."""
     chunk = random.randint(10, 12)
     for n, each in [(12 * chunk, chunk), (12 * chunk + 3, chunk), (8, 1), (20, 64), (1, 1)]:
-        losses.judge(chunked_loss, n, each)
+        judge(chunked_loss, n, each)
     return (
         "1 to over 120 rows, some chunks with no target that counts: the plain loss's gradients, "
-        f"never over {losses.COPIES} chunks of logits, each product once"
+        f"never over {COPIES} chunks of logits, each product once"
     )
 
 

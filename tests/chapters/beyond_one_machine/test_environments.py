@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.chapters.beyond_one_machine import environments
-from course_utils.chapters.beyond_one_machine.environments import BY_HAND, MPIRUN, SRUN, TORCHRUN
+from course_utils.chapters.beyond_one_machine import exercises as environments
+from course_utils.chapters.beyond_one_machine.exercises import BY_HAND, MPIRUN, SRUN, TORCHRUN
 
 NAMES = {"torchrun": TORCHRUN, "mpirun": MPIRUN, "srun": SRUN}
 NESTED = [kind for kind in environments.RANKS if "started by" in kind]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch._dynamo.exc import TorchDynamoException
 
-from course_utils.chapters.compile_and_graphs.breaks import told
+from course_utils.chapters.compile_and_graphs.exercises import told
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly
 from course_utils.lesson.exercises import grade
 from tests.chapters.compile_and_graphs import wrong_answers

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, FP16, make
-from course_utils.chapters.floating_point_formats.numbers_as_text import (
+from course_utils.chapters.floating_point_formats.bit_explorer import (
     decimal,
     fraction,
     nearest,
     parse,
 )
+from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, FP16, make
 
 
 @pytest.mark.parametrize(

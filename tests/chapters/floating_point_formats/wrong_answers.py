@@ -1,6 +1,6 @@
 """Wrong answers to chapter 6's exercises, each as a student might write it."""
 
-from course_utils.chapters.floating_point_formats import summation
+from course_utils.chapters.floating_point_formats import exercises as summation
 from tests.support.patches import by_name, changed
 
 

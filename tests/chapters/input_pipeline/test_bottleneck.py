@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from course_utils.chapters.input_pipeline.bottleneck import DEPTHS, WORKERS, Setting
+from course_utils.chapters.input_pipeline.pipeline_widget import DEPTHS, WORKERS, Setting
 
 pytestmark = pytest.mark.without_torch
 

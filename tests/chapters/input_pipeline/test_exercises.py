@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from course_utils.chapters.input_pipeline.worker_draws import drawn
+from course_utils.chapters.input_pipeline.exercises import drawn
 from course_utils.lesson.exercises import Wrong, grade
 from tests.chapters.input_pipeline import right_answers, wrong_answers, wrong_prefetchers
 

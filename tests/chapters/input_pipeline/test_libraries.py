@@ -8,7 +8,7 @@ import pytest
 
 from course_utils.chapters.input_pipeline import installed, write_forms
 from course_utils.chapters.input_pipeline import libraries as module
-from course_utils.chapters.input_pipeline.pictures import make_jpegs
+from course_utils.chapters.input_pipeline.libraries import make_jpegs
 
 N = 23
 

@@ -3,7 +3,7 @@
 import pytest
 
 from course_utils.chapters.memory_snapshots.assembled_allocator import Impossible, score
-from course_utils.chapters.memory_snapshots.scores import all_right, scored
+from course_utils.chapters.memory_snapshots.exercises import all_right, scored
 from course_utils.lesson.exercises import Wrong
 from snapshots_and_traces.tests.support.snapshots import asked_for
 from tests.chapters.memory_snapshots import wrong_answers as wrong

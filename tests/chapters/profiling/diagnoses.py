@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from course_utils.chapters.profiling.diagnosis import is_in, lanes, seconds_in
-from course_utils.chapters.profiling.made_runs import made_run, run_names
+from course_utils.chapters.profiling.diagnosis import is_in, lanes, made_run, run_names, seconds_in
 from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.idle import breakdown
 from snapshots_and_traces.traces.report import look_first

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from course_utils.chapters.profiling.diagnosis import disguised, judge, lanes, seconds_in
-from course_utils.chapters.profiling.made_runs import made_run, run_names, shares
+from course_utils.chapters.profiling.diagnosis import (
+    disguised,
+    judge,
+    lanes,
+    made_run,
+    run_names,
+    seconds_in,
+    shares,
+)
 from course_utils.lesson.exercises import Wrong
 from snapshots_and_traces.tests.support.traces import call, launched, micro, note, read
 from snapshots_and_traces.traces.trace import BLOCKING

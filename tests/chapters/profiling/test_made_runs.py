@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.profiling.made_runs import (
+from course_utils.chapters.profiling.diagnosis import (
     CAUSES,
     HEALTHY,
     is_clear,

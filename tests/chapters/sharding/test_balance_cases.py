@@ -5,7 +5,7 @@ from itertools import accumulate, combinations, pairwise
 
 import pytest
 
-from course_utils.chapters.sharding.balance_cases import cuts_tried, least_largest
+from course_utils.chapters.sharding.exercises import cuts_tried, least_largest
 from course_utils.lesson.exercises import Wrong
 
 
@@ -31,6 +31,6 @@ def test_the_largest_part_is_as_small_as_the_best_of_all_cuts():
     ],
 )
 def test_what_is_no_cut_is_said_to_be_none(given, says, monkeypatch):
-    monkeypatch.setattr("course_utils.chapters.sharding.balance_cases.EDGES", [([2, 6, 1, 2], 2)])
+    monkeypatch.setattr("course_utils.chapters.sharding.exercises.EDGES", [([2, 6, 1, 2], 2)])
     with pytest.raises(Wrong, match=says):
         cuts_tried(lambda costs, ranks: given)

@@ -3,7 +3,7 @@
 import torch
 
 import notebook_ranks as ranks
-from course_utils.chapters.sharding.traffic import Traffic
+from course_utils.chapters.sharding.deepspeed_guest import Traffic
 
 
 def test_a_ring_sends_n_minus_one_nths_for_each_half_of_an_all_reduce():

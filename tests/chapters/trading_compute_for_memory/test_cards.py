@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course_utils.chapters.trading_compute_for_memory import will_it_fit
-from course_utils.chapters.trading_compute_for_memory.cards import cards, context_bytes, room
+from course_utils.chapters.trading_compute_for_memory.fit_widget import cards, context_bytes, room
 from course_utils.memory import predict_bytes
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from course_utils.chapters.trading_compute_for_memory import Plan, fits_explorer, peak, shape
-from course_utils.chapters.trading_compute_for_memory.cards import context_bytes
+from course_utils.chapters.trading_compute_for_memory.fit_widget import context_bytes
 
 
 def controls_of(widget):

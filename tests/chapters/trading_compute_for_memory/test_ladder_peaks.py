@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from course_utils.chapters.trading_compute_for_memory import predicted_trades
-from course_utils.chapters.trading_compute_for_memory.ladder import LADDER
-from course_utils.chapters.trading_compute_for_memory.ladder_peaks import predict_trade
+from course_utils.chapters.trading_compute_for_memory.ladder_peaks import LADDER, predict_trade
 from course_utils.workloads import GPTConfig
 
 TINY = GPTConfig(vocabulary=64, context=16, layers=4, heads=2, width=16)

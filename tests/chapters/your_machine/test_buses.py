@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_utils.chapters.your_machine import buses
-from course_utils.chapters.your_machine.buses import (
+from course_utils.chapters.your_machine import inventory as buses
+from course_utils.chapters.your_machine.inventory import (
     Disk,
     Network,
     disks,

@@ -1,7 +1,7 @@
 """A roofline of recorded evidence."""
 
 from course_utils.chapters.your_machine.roofline import Roof
-from course_utils.chapters.your_machine.roofline_figure import draw_rooflines, recorded_panel
+from course_utils.chapters.your_machine.roofline_widget import draw_rooflines, recorded_panel
 from course_utils.core.evidence import Series
 
 
