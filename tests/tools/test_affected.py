@@ -10,6 +10,7 @@ from tools import affected
 
 FORMATS = "06_floating_point_formats"
 RANKS = "packages/notebook_ranks/notebook_ranks"
+VIEWER = "packages/snapshots_and_traces/snapshots_and_traces/snapshot_viewer"
 
 
 def test_a_changed_room_reaches_its_chapter_and_no_other():
@@ -26,7 +27,7 @@ def test_a_changed_room_reaches_its_chapter_and_no_other():
         ("course_utils/workloads/gpt.py", "notebooks/07_mixed_precision.ipynb"),
         (f"{RANKS}/page/magic.py", "notebooks/11_collectives.ipynb"),
         (f"{RANKS}/session.py", f"{RANKS}/tests/test_session.py"),
-        ("course_utils/memory/views/segments_map.js", "notebooks/09_memory_snapshots.ipynb"),
+        (f"{VIEWER}/icicle.js", "notebooks/09_memory_snapshots.ipynb"),
         ("course_utils/chapters/collectives/exercises.py", "notebooks/11_collectives.ipynb"),
         ("tests/chapters/collectives/wrong_answers.py", "tests/pages/test_answers.py"),
         ("tests/memory/conftest.py", "tests/memory/views/test_views.py"),
