@@ -32,13 +32,19 @@ def normalise(path: Path) -> float:
     Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
     Python version go. The picture of a cell tagged `front-page` is also kept under docs/, for the
     README. Returns the seconds it took.
-    Raises: NotebookError where a cell fails; the file on disk stays as it was.
+    Raises: NotebookError where a cell fails or a timed claim stays undecided; the file on disk
+    stays as it was.
     """
     start, before = time.perf_counter(), path.read_bytes()
     notebook, failed = run(path, stop_at_error=True)
     if failed:
         raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
     tidy(notebook)
+    if "(not decided, " in _as_text(notebook):
+        raise NotebookError(
+            f"{path.name} isn't stored: other programs were busy, and a claim stayed undecided. "
+            "Run this again when they are done."
+        )
     if path.read_bytes() != before:
         raise NotebookError(f"{path.name} isn't stored: it was changed meanwhile. Run this again.")
     files.write_whole(path.resolve(), _as_text(notebook))

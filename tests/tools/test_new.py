@@ -33,7 +33,8 @@ def everything_in(course):
 
 
 def run(course, *command, **environment):
-    own = {**os.environ, "PYTHONPATH": str(course), **environment}
+    path = os.pathsep.join(map(str, [course, *course.glob("packages/*")]))
+    own = {**os.environ, "PYTHONPATH": path, **environment}
     command = [sys.executable, "-m", *command]
     done = subprocess.run(command, cwd=course, env=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -151,7 +151,8 @@ def in_the_course(course, targets, stems):
     """What `make test` prints there of such a selection; its last line is whether all passed."""
     chosen = f"Selection({targets!r}, {stems!r}, quick=True)"
     program = f"from tools.test import Selection, run\nprint(run({chosen}, [], {{}}))"
-    own = {**os.environ, "PYTHONPATH": str(course), "WORKERS": "0"}
+    path = os.pathsep.join(map(str, [course, *course.glob("packages/*")]))
+    own = {**os.environ, "PYTHONPATH": path, "WORKERS": "0"}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, cwd=course, env=own, capture_output=True, text=True)
 

@@ -9,7 +9,7 @@ from course_utils.figures import told
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
-from snapshots_and_traces.snapshot_viewer.bands import BEFORE_COLOUR
+from snapshots_and_traces.snapshot_viewer.bands import BEFORE_COLOUR, groups
 from snapshots_and_traces.snapshot_viewer.words import shortened
 from snapshots_and_traces.snapshots.lives import History
 from snapshots_and_traces.snapshots.stacks import path
@@ -102,11 +102,11 @@ def draw_peak(history: History) -> Picture:
     depth = max(d for _, d, _ in nodes) + 1
     title = f"Who held the {size_text(root.size)} that were live at the peak"
     figure, axes = one_panel(title, 1.2 + 0.36 * depth)
-    total = max(root.size, 1)
+    total, known = max(root.size, 1), {name: colour for name, colour in groups(history) if name}
     places = [(level, node.size, left) for node, level, left in nodes]
     said = [f"the outermost on top {told.digest(places)}"]
     for node, level, left in nodes:
-        colour = BEFORE_COLOUR if level == 0 else colour_of(node.name)
+        colour = BEFORE_COLOUR if level == 0 else known.get(node.name) or colour_of(node.name)
         axes.barh(
             level, node.size / total, left=left / total, height=0.94, color=colour,
             edgecolor="white", linewidth=0.7,

@@ -14,7 +14,11 @@ def main(arguments: list[str] | None = None) -> int:
     shown = "here, with .html behind the file's name"
     commands.add_to(parser.add_subparsers(required=True, metavar="command"), here, shown)
     options = parser.parse_args(arguments)
-    return int(options.run(options))
+    try:
+        return int(options.run(options))
+    except BrokenPipeError:  # whoever reads the words has enough: `| head`
+        sys.stderr.close()
+        return 0
 
 
 if __name__ == "__main__":

@@ -117,7 +117,9 @@ def test_what_is_searched_for_is_found_and_a_block_says_who_asked_for_it(sheet, 
     sheet.keyboard.press("p")
     sheet.locator("#map").click(position={"x": 20, "y": 4})
     title = sheet.locator("#event-title").inner_text()
-    assert title.startswith("A block of 200.0 MiB, since event 2, never freed")
+    assert title.startswith(
+        "A block of 200.0 MiB, since event 2, never freed. Go to: its first event"
+    )
     assert sheet.locator("#stack").inner_text() == "main, main.py:10"
     sheet.get_by_role("button", name="its first event").click()
     assert sheet.locator("#event-title").inner_text().startswith("Event 2 of ")
@@ -128,13 +130,14 @@ def test_two_snapshots_say_what_grew_and_both_curves_are_drawn(sheet, tmp_path):
     page = snapshot_page(
         made.read(made.healthy(leaked_bytes=3 * made.MIB)), before=made.healthy().snapshot()
     )
-    assert "Since the dict, update, update.py:14 holds 18.0 MiB more at the peak." in repr(page)
+    assert "18.0 MiB more is held at the peak in all; update, update.py:14: 18.0" in repr(page)
     shown(sheet, page, tmp_path)
     assert "each at its peak" in sheet.locator("#grown-title").inner_text()
     rows = [row.split("\t") for row in sheet.locator("#grown-rows tr").all_inner_texts()]
-    assert rows[0] == ["update, update.py:14", "0 B", "18.0 MiB", "+18.0 MiB"]
+    assert rows[0] == ["all together", "340.0 MiB", "358.0 MiB", "+18.0 MiB"]
+    assert rows[1] == ["update, update.py:14", "0 B", "18.0 MiB", "+18.0 MiB"]
     assert ["main, main.py:10", "200.0 MiB", "200.0 MiB", "+0 B"] in rows
-    assert "dashed: allocated in the dict" in sheet.locator("#legend").inner_text()
+    assert "dashed: the dict, allocated" in sheet.locator("#legend").inner_text()
     sheet.locator("#grown-rows button").first.click()
     assert sheet.locator("#holders tr.open").inner_text().startswith("update, update.py:14")
     sheet.get_by_label("device").select_option("0 of the dict")

@@ -76,7 +76,8 @@ def _fixed() -> dict[str, Any]:
 
 
 def grown(before: Snapshot, after: Snapshot, device: int) -> list[tuple[str, int, int]]:
-    """Who asked, and for how many bytes at the peak of either, the largest difference first.
+    """Who asked, and for how many bytes at the peak of either: all together, then the largest
+    difference first.
 
     `device` is the later one's; where the earlier snapshot has only another, that is meant.
     """
@@ -85,7 +86,8 @@ def grown(before: Snapshot, after: Snapshot, device: int) -> list[tuple[str, int
     held = old.bytes_of_sites(old.peak), new.bytes_of_sites(new.peak)
     names = {**held[1], **held[0]}
     rows = [(name, held[0].get(name, 0), held[1].get(name, 0)) for name in names]
-    return sorted(rows, key=lambda row: -abs(row[2] - row[1]))
+    every = "all together", sum(held[0].values()), sum(held[1].values())
+    return [every, *sorted(rows, key=lambda row: -abs(row[2] - row[1]))]
 
 
 def _busiest(snapshot: Snapshot) -> int:
@@ -223,7 +225,8 @@ def sentence(of: History) -> str:
     site, size = next(iter(held.items()))
     share = f"{size_text(size)} ({size / max(live, 1):.0%})"
     if site == BEFORE:
-        return f"{text} The largest part, {share}, was there before the trace{_next(held)}."
+        said = f"{share}, was there before the trace and has no stack{_next(held)}"
+        return f"{text} The largest part, {said}."
     if site == NO_STACK:
         return f"{text} The largest part, {share}, has no stack recorded."
     verb = "is" if of.by_category else "was asked for by"

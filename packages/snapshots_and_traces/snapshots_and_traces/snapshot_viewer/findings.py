@@ -11,6 +11,7 @@ import numpy as np
 
 from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
 from snapshots_and_traces.snapshot_viewer.steps import growth
+from snapshots_and_traces.snapshots.events import CODE
 from snapshots_and_traces.snapshots.lives import Array, History
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 from snapshots_and_traces.snapshots.stacks import Stacks
@@ -226,6 +227,15 @@ def stacks_without_python(case: Case) -> Iterator[Finding]:
         yield Finding("no history", title, says, advice, peak)
 
 
+def unknown_events(case: Case) -> Iterator[Finding]:
+    """Kinds of events that are newer than these pages, or none of torch's."""
+    unknown = int((case.history.trace.action == CODE["other"]).sum())
+    if unknown:
+        says = f"{unknown:,} events are of kinds that aren't known here, and were left out."
+        advice = "What they allocated or freed is missing in all sums: look for a newer version."
+        yield Finding("unknown", f"{unknown:,} events aren't understood", says, advice)
+
+
 def several_devices(case: Case) -> Iterator[Finding]:
     """More than one device in a file: each has its own memory, its own peak."""
     devices = case.snapshot.devices
@@ -244,5 +254,5 @@ def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:
 
 RULES = (
     out_of_memory, leak, fragmentation, churn, ends_while_climbing, begins_in_the_middle,
-    stacks_without_python, several_devices,
+    stacks_without_python, unknown_events, several_devices,
 )  # fmt: skip

@@ -4,10 +4,11 @@ const LEVEL = 23, DEEPEST = 40, SMALLEST = 0.003, MOST_NODES = 800
 const PALETTE = ["#56B4E9", "#E69F00", "#CC79A7", "#009E73", "#7B5EA7", "#8C6D31", "#F0E442"]
 let zoomed = null  // the part of all bytes that is shown: from, width
 
-// A kind of bytes has its own colour; another name one that is the same in every run.
+// A name has its colour in the timeline, else one that is the same in every run.
 function colourOf(name) {
     const sum = new TextEncoder().encode(name).reduce((all, letter) => all + letter, 0)
-    return words.kinds[name] ?? PALETTE[sum % PALETTE.length]
+    const own = d.groups.find(([group]) => group === name)
+    return own?.[1] ?? words.kinds[name] ?? PALETTE[sum % PALETTE.length]
 }
 
 // The functions on the way to what one stack asked for; its kind first, where the file has kinds.

@@ -164,7 +164,8 @@ function drawAxes(pen, wide, tall, most, x, y) {
 }
 
 function showLegend(table) {
-    const dashed = otherOf() ? `; dashed: allocated in ${words.names[d.earlier ? 1 : 0]}` : ""
+    const stretched = "from its first event to its last"
+    const dashed = otherOf() ? `; dashed: ${words.names[d.earlier ? 1 : 0]}, allocated, ${stretched}` : ""
     $("legend").replaceChildren(`line: reserved; areas: allocated, by who asked${dashed}`)
     d.groups.forEach(([name, colour], group) => {
         if (!name || !table.some(held => held[group] > 0)) return
@@ -198,7 +199,7 @@ function showBlock(i) {
     title.textContent = "A block of "
     put(title, "span", sizeText(d.bytes[i]), { title: exact(d.bytes[i]) })
     title.append(d.event[i] ? `, since event ${count(d.event[i])}` : ", there before the first event",
-        ends ? `, freed by event ${count(d.death[i])} ` : ", never freed ")
+        ends ? `, freed by event ${count(d.death[i])}. Go to: ` : ", never freed. Go to: ")
     for (const [text, at] of [["its first event", d.event[i]], ["its last", ends && d.death[i]]]) {
         if (at) put(title, "button", text, { onclick: () => go(at) })
     }
@@ -247,7 +248,7 @@ function showHolder({ site, size, blocks, stacks }, all) {
     put(cell, "button", d.sites[site], { onclick: pick, ariaExpanded: open, value: site })
     put(row, "td", sizeText(size), { title: exact(size) })
     put(row, "td", count(blocks))
-    put(row, "td", `${Math.round(100 * size / (all || 1))}%`)
+    put(row, "td", 200 * size < all ? "<1%" : `${Math.round(100 * size / (all || 1))}%`)
     if (!open) return
     const ways = [...stacks].sort((a, b) => b[1] - a[1])
     for (const [number, part] of ways.slice(0, 5)) {
@@ -397,8 +398,9 @@ function showGrowth() {
     $("grown-rows").replaceChildren()
     for (const [site, before, after] of words.grown.slice(0, MOST_ROWS)) {
         const row = put($("grown-rows"), "tr"), cell = put(row, "td")
-        const pick = () => { chosen = Math.max(d.sites.indexOf(site), 0); go(d.peak) }
-        put(cell, "button", site, { onclick: pick })
+        const pick = () => { chosen = d.sites.indexOf(site); go(d.peak) }
+        if (d.sites.includes(site)) put(cell, "button", site, { onclick: pick })
+        else cell.append(site)
         for (const size of [before, after]) put(row, "td", sizeText(size), { title: exact(size) })
         const grew = after - before, sign = grew < 0 ? "−" : "+"
         put(row, "td", `${sign}${sizeText(Math.abs(grew))}`, { title: exact(grew) })

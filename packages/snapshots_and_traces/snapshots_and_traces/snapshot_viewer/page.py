@@ -48,10 +48,14 @@ class SnapshotPage(OfflinePage):
         which = f"device {first['number']} of {own}. " if own > 1 else ""
         grew = ""
         if self.words.get("grown"):
-            site, before, after = self.words["grown"][0]
-            more = f"{size_text(abs(after - before))} {'more' if after > before else 'less'}"
-            grew = f" Since {self.words['names'][0]}, {site} holds {more} at the peak."
+            (_, *every), (site, *most) = self.words["grown"][:2]
+            grew = f" Since {self.words['names'][0]}, {_more(*every)} is held at the peak in all; "
+            grew += f"{site}: {_more(*most)}."
         return f"[snapshot] {self.name}: {which}{first['sentence']}{grew}"
+
+
+def _more(before: int, after: int) -> str:
+    return f"{size_text(abs(after - before))} {'less' if after < before else 'more'}"
 
 
 Source = str | PathLike[str] | dict[str, Any] | Snapshot

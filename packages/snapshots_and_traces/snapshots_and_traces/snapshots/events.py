@@ -118,6 +118,13 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
     def column(values: Iterable[Any], kind: type = np.int64) -> Array:
         return np.fromiter(values, kind, n)
 
+    def whole(values: Iterable[Any]) -> Array:
+        """A column of whole numbers. Raises: SnapshotError where one is something else."""
+        found = list(values)
+        if set(map(type, found)) - {int}:
+            raise SnapshotError("where an event has a number it has something else.")
+        return column(found)
+
     def of_each(name: str, otherwise: Any = None) -> Iterator[Any]:
         return map(dict.get, raw, repeat(name), repeat(otherwise))
 
@@ -132,10 +139,10 @@ def trace_of(raw: list[dict[str, Any]], device: int, stacks: Stacks) -> Trace:
     trace = Trace(
         device,
         column(map(CODE.get, map(itemgetter("action"), raw), repeat(CODE["other"])), np.uint8),
-        column(map(itemgetter("addr"), raw) if has_address else map(_address, raw)),
-        column(map(itemgetter("size"), raw)),
-        column(map(itemgetter("stream"), raw)),
-        column(of_each("time_us", 0)),
+        whole(map(itemgetter("addr"), raw) if has_address else map(_address, raw)),
+        whole(map(itemgetter("size"), raw)),
+        whole(map(itemgetter("stream"), raw)),
+        whole(of_each("time_us", 0)),
         column(stacks.numbers(of_each("frames")), np.int32),
         numbers("category", categories, text_of),
         numbers("pool_id", pools, pool_of),

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 
 LONGEST_TEXT = 2000
+MOST_TEXT = 2**24  # characters of all frames: a hundred times what the largest programs have
 SPARSE = 6  # of so many frames one tells which stacks may be the same
 # How C++ frames name a backward function and an operator.
 BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|::apply)")
@@ -53,6 +55,7 @@ class Stacks:
     ) -> None:
         self.frames, self.stacks = [*frames], [*stacks]  # a stack is places of frames
         self._number_of_frame: dict[Frame, int] = {}
+        self._text = 0  # characters of the frames so far
         self._number_of_stack: dict[tuple[int, ...], int] = {(): 0}
         self._seen_frames: dict[int, int] = {}
         self._seen_lists: dict[int, int] = {}
@@ -104,6 +107,11 @@ class Stacks:
         known = self._seen_frames.get(id(raw))
         if known is None:
             texts = (text_of(raw.get("name", "")), text_of(raw.get("filename", "")))
+            self._text += sum(map(len, texts))
+            if self._text > MOST_TEXT:
+                raise SnapshotError(
+                    "its frames hold more text than any program has: a memory bomb."
+                )
             frame = Frame(*texts, int(raw.get("line", 0)))
             known = self._number_of_frame.setdefault(frame, len(self.frames))
             if known == len(self.frames):
@@ -140,10 +148,17 @@ def path(stack: tuple[Frame, ...]) -> list[str]:
 
 def native(stack: tuple[Frame, ...]) -> list[str]:
     """The backward function and the operator that the C++ frames below Python's name."""
-    inner = [frame.name for frame in stack[: _innermost_python(stack)]]
-    backward = [found[1] for name in reversed(inner) if (found := BACKWARD.search(name))]
-    operators = [found[1] for name in reversed(inner) if (found := OPERATOR.search(name))]
+    inner = [_inside_torch(frame.name) for frame in reversed(stack[: _innermost_python(stack)])]
+    backward = [name for name, _ in inner if name]
+    operators = [name for _, name in inner if name]
     return [*(f"backward, {name}" for name in backward[:1]), *(f"at::{n}" for n in operators[:1])]
+
+
+@lru_cache(2**16)
+def _inside_torch(name: str) -> tuple[str, str]:
+    """The backward function and the operator that a C++ frame names, "" for none."""
+    backward, operator = BACKWARD.search(name), OPERATOR.search(name)
+    return backward[1] if backward else "", operator[1] if operator else ""
 
 
 def _innermost_python(stack: tuple[Frame, ...]) -> int:

@@ -39,6 +39,7 @@ WRITER = "torch.profiler's export_chrome_trace"
 LARGEST_BYTES = 2**30  # unpacked; a million events with stacks and shapes have half of that
 BATCH = 10_000  # events that are Python's objects at once
 LONGEST = 1e11  # µs, 28 hours: no event lasts longer, nor is it so far from the others
+UNSET = 1e7  # µs: where the others are later than that, a time of 0 is none
 LARGEST = 2**62
 MOST_DEVICES = 1024  # in one process; a larger number is a process's own
 NO_TIME, NO_FIELDS = "an impossible time or duration", "no name, thread or time that can be"
@@ -269,7 +270,9 @@ class _Columns:
         """The rows as arrays; raises TraceError where there are none."""
         start, took = np.array(self.start), np.array(self.took)
         possible = ~(took < 0) & ~np.isnan(start)
-        possible[possible] = abs(start[possible] - _middle(start[possible])) <= LONGEST
+        middle = _middle(start[possible])
+        unset = (start == 0) & (middle > UNSET)  # a clock that nobody read
+        possible &= ~unset & (abs(start - middle) <= LONGEST)
         self.left_out[NO_TIME] += int((~possible).sum())
         if not possible.any():
             raise TraceError("it has no events with a begin and an end: nothing was traced.")
