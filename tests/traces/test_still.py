@@ -6,7 +6,7 @@ import re
 import pytest
 
 from course_utils.traces.still import trace_page
-from snapshots_and_traces.tests.support.traces import launched, op, training, write
+from snapshots_and_traces.tests.support.traces import ODD, training, write
 from tests.support.figures import problems
 
 MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")  # as tests/sanitise.cfg
@@ -31,16 +31,7 @@ def test_of_a_published_trace_it_keeps_every_word_in_a_picture_as_the_house_want
     assert problems(cell) == []
 
 
-@pytest.mark.parametrize(
-    "events",
-    [
-        [op("aten::mm", 0, 0)],
-        launched(1, 30, 10, 5),
-        [op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, stream="$x^2$\u202e", cat="gpu_memcpy")],
-        [op(f"$deep$_{place}", place, 200 - 2 * place, place % 40) for place in range(60)],
-    ],
-    ids=["an instant", "a kernel before its launch", "copies alone", "many threads"],
-)
+@pytest.mark.parametrize("events", ODD.values(), ids=ODD)
 def test_small_and_odd_traces_have_a_picture(events, tmp_path):
     file = write(tmp_path / "$a$.json", events)
     for exact in (False, True):

@@ -75,3 +75,15 @@ def training(steps):
         free += 30
         events.append(call("cudaStreamSynchronize", begun + 930, 60))
     return events
+
+
+ODD = {  # small traces that a page and a picture must stand
+    "an instant": [op("aten::mm", 0, 0)],
+    "a kernel before its launch": launched(1, 30, 10, 5),
+    "copies alone": [
+        op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, stream="$x^2$\u202e", cat="gpu_memcpy")
+    ],
+    "many threads": [
+        op(f"$deep$_{place}", place, 200 - 2 * place, place % 40) for place in range(60)
+    ],
+}  # fmt: skip

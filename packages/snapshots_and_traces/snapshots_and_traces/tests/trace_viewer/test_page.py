@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots_and_traces.tests.support.offline_pages import unpacked
-from snapshots_and_traces.tests.support.traces import launched, note, op, span, write
+from snapshots_and_traces.tests.support.traces import ODD, launched, note, op, span, write
 from snapshots_and_traces.trace_viewer.page import TracePage, trace_page
 from snapshots_and_traces.traces.reading import read_trace
 
@@ -33,16 +33,7 @@ def test_a_path_and_a_trace_give_the_same_page(tmp_path):
     assert "\n" not in repr(pages[0])
 
 
-@pytest.mark.parametrize(
-    "events",
-    [
-        [op("aten::mm", 0, 0)],
-        launched(1, 30, 10, 5),
-        [op("aten::copy_", 0, 9), *launched(1, 2, 5, 9, stream="$x^2$\u202e", cat="gpu_memcpy")],
-        [op(f"$deep$_{place}", place, 200 - 2 * place, place % 40) for place in range(60)],
-    ],
-    ids=["an instant", "a kernel before its launch", "copies alone", "many threads"],
-)
+@pytest.mark.parametrize("events", ODD.values(), ids=ODD)
 def test_small_and_odd_traces_have_a_page(events, tmp_path):
     page = trace_page(write(tmp_path / "$a$.json", events))
     assert page.html and page.stored() == {"text/plain": repr(page)}
