@@ -26,7 +26,10 @@ def test_a_chapter_alone_is_its_page_its_exercises_and_its_own_rooms():
     assert not any("/notebook_ranks/" in path or "11_" in path for path in chosen.targets)
 
 
-def test_a_changed_test_runs_for_every_chapter_even_where_a_page_changed_too(monkeypatch, capfd):
+def test_a_changed_test_runs_for_every_chapter_even_where_a_page_changed_too(
+    monkeypatch, capfd, tmp_path
+):
+    monkeypatch.setattr(tool, "BUILD", tmp_path)  # else this run would lose its own list
     page, test = f"notebooks/{FORMATS}.ipynb", "tests/pages/test_prose.py"
     monkeypatch.setattr(tool.affected, "reached_by", lambda changed: list(changed))
     for changed, stems in (([page], [FORMATS]), ([page, test], [])):

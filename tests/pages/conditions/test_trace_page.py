@@ -198,7 +198,7 @@ def test_of_a_measured_time_and_of_idle_times_the_page_says_what_the_library_doe
     assert sheet.wrong == []
 
 
-LATE = [op("first", 0, 10), op("last", 9e10, 1e10)]
+LATE = [op("first", 5, 10), op("last", 9e10 + 5, 1e10)]
 ODD = {  # events; a name in them, and what the page says of it
     "a kernel before its launch": (
         launched(1, 30, 10, 5), "gemm",
