@@ -231,6 +231,5 @@ def _display(picture: Any) -> None:
 def _hint(exercise: Exercise, number: int) -> str:
     total = len(exercise.hints)
     if number > total:
-        ask = f'from course_utils import solution; solution("{exercise.name}")'
-        return f"No more hints. The solution, worked: {ask}"
+        return f'No more hints. The solution, worked: solution("{exercise.name}")'
     return f"Hint {number} of {total}: {exercise.hints[number - 1]}"

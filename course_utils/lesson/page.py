@@ -1,9 +1,11 @@
-"""The notebook page that runs: keeps the reader's progress, and saves a demonstration.
+"""The notebook page that runs: keeps the reader's progress, names the cell that a name is missing
+from, and saves a demonstration.
 
 `attach` is called by `start`. In a demonstration (`python -m course_utils demo`), a cell that
 fails shows what is stored for it, says so, and lets the cells after it run.
 """
 
+import ast
 import html
 import os
 from contextlib import suppress
@@ -53,10 +55,27 @@ class Page:
             cell = self.unchanged(result.info)
             if cell:
                 self.fall_back(result, cell)
-        elif result.success:
+        elif not result.success:
+            self.name_the_cell_to_run(result)
+        else:
             cell = self.find(result.info)
             if cell:
                 progress.ran_cell(self.chapter, cell["id"])
+
+    def name_the_cell_to_run(self, result: Any) -> None:
+        """Prints which earlier cell defines the name that a failed cell lacks, if one does."""
+        missing, failed = getattr(result.error_in_exec, "name", None), self.find(result.info)
+        if not isinstance(result.error_in_exec, NameError) or not missing or not failed:
+            return
+        cells = list(self.cells.values())
+        earlier = reversed(cells[: cells.index(failed)])
+        found = next((cell for cell in earlier if missing in names_of(cell["source"])), None)
+        if found:
+            print(
+                f"`{missing}` comes from an earlier cell, which hasn't run in this kernel. It "
+                f"begins with\n    {found['source'].strip().splitlines()[0]}\n"
+                "Run it first (or all of them: Run → Run All Above Selected Cell)."
+            )
 
     def fall_back(self, result: Any, cell: dict[str, Any]) -> None:
         """Shows the stored outputs under one sentence, and takes the failure from the result."""
@@ -73,6 +92,34 @@ class Page:
         """Shows the traceback of a cell that failed, unless its stored outputs are to be shown."""
         if not self.unchanged(self.runs):
             self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def names_of(source: str) -> set[str]:
+    """The names that a cell defines for the cells after it; none for a cell of another language."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    if source.startswith("%%"):  # run by ranks, or no Python
+        return set()
+    try:
+        tree = ast.parse(TransformerManager().transform_cell(source))
+    except SyntaxError:
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+    return names
+
+
+def offer(**functions: Any) -> None:
+    """Gives the notebook these names, unless it has others of the same name."""
+    if shell := _shell():
+        for name, function in functions.items():
+            shell.user_ns.setdefault(name, function)
 
 
 def attach(chapter: str, path: Path) -> None:

@@ -7,6 +7,7 @@ import warnings
 from course_utils.core import evidence, files, recording, running
 from course_utils.core.machine import this_machine
 from course_utils.lesson import page
+from course_utils.lesson.exercises import hint, solution
 from course_utils.workloads import d2l_guest
 
 PREPARE_RANKS = "NOTEBOOK_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
@@ -18,6 +19,7 @@ STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 def start(chapter: str, seed: int = 0) -> None:
     """Begins a chapter: seeds every generator, prints what this machine shows live.
 
+    `hint` and `solution` can be called on the page without an import.
     From now on `from d2l import torch as d2l` works too, here and on ranks that start later.
     Raises: LookupError for a chapter that doesn't exist.
     """
@@ -38,6 +40,7 @@ def start(chapter: str, seed: int = 0) -> None:
     os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
     if not running.is_attended():
         os.environ[UNATTENDED_RANKS] = "1"
+    page.offer(hint=hint, solution=solution)
     page.attach(name, files.chapter_path(name))
     print(this_machine())
     if evidence.recorded_machines(name):

@@ -1,5 +1,7 @@
 """A cell that fails in front of a class falls back on what is stored."""
 
+from types import SimpleNamespace
+
 import nbformat
 import pytest
 
@@ -46,3 +48,34 @@ def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
     assert "was interrupted" in outputs[2][0] and outputs[2][1] == "never stopped\n"
     assert outputs[3] == ["the next cell runs\n"]
     assert "NameError" in outputs[4][0] and outputs[4][1] == "8\n"
+
+
+class Ran:
+    """What IPython says of a cell that failed with `error`."""
+
+    success, error_before_exec = False, None
+
+    def __init__(self, cell, error):
+        self.error_in_exec = error
+        self.info = SimpleNamespace(cell_id=cell["id"], raw_cell=cell["source"])
+
+
+def test_a_missing_name_is_said_with_the_earlier_cell_that_defines_it(tmp_path, capsys):
+    cells = ["import torch as t", "%time\nn, m = 1, 2", "def n(a): ...\nm = 3", "m + n", "m = 4"]
+    path = notebook(tmp_path / "02_async_execution.ipynb", *[(cell,) for cell in cells])
+    followed = page.Page(None, "02_async_execution", path)
+    where = list(followed.cells.values())[3]
+    for name, said in (("m", "    def n(a): ...\n"), ("t", "    import torch as t\n"), ("a", "")):
+        followed.after_cell(Ran(where, NameError(name, name=name)))
+        printed = capsys.readouterr().out
+        assert said in printed and bool(printed) == bool(said)
+    followed.after_cell(Ran(where, ValueError("m")))
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.thorough("course_utils/lesson")
+def test_hints_and_solutions_need_no_import(tmp_path):
+    ask = "hint('trade.chain'); solution('trade.chain')"
+    shown = notebook(tmp_path / "x.ipynb", ("from course_utils import start; start('10')",), (ask,))
+    made, failed = run(shown, stop_at_error=False)
+    assert not failed and "Hint 1 of " in str(made.cells[1].outputs)
