@@ -1,0 +1,75 @@
+"""Each page's size and minutes against the budgets of the design, section 3.
+
+`OVER` lists what pages exceed until they are rewritten. It may only shrink: an entry that a page
+has come below must be lowered, and one that is within its budget must go.
+"""
+
+import re
+
+import pytest
+
+from tests.pages.test_structure import cells, chapters, read, source
+
+BUDGETS = {  # at least, at most
+    "cells": (35, 65),  # without those of the exercises
+    "predictions": (0, 12),
+    "claims": (0, 25),
+    "words": (2000, 3500),
+    "minutes": (0.8, 1.2),  # those that the title says, for one that a reader needs
+}
+WORDS_A_MINUTE, MINUTES_A_PREDICTION = 130, 1.5
+OVER: dict[str, dict[str, float]] = {
+    "01": {"cells": 71, "predictions": 34, "claims": 38},
+    "02": {"cells": 67, "predictions": 16, "claims": 38},
+    "03": {"cells": 70, "predictions": 27, "claims": 52},
+    "04": {"cells": 66, "predictions": 25, "claims": 38},
+    "05": {"cells": 95, "predictions": 16, "claims": 50, "minutes": 0.79},
+    "06": {"cells": 71, "predictions": 26, "claims": 55},
+    "07": {"cells": 71, "predictions": 29, "claims": 50},
+    "09": {"cells": 67, "predictions": 16, "claims": 40},
+    "10": {"cells": 110, "predictions": 17, "claims": 60, "minutes": 1.34},
+    "11": {"cells": 69, "predictions": 23, "claims": 32},
+    "12": {"predictions": 17, "claims": 34},
+    "13": {"cells": 184, "predictions": 26, "claims": 71, "words": 4557, "minutes": 1.54},
+    "14": {"predictions": 14, "claims": 29},
+}
+
+
+def sizes(path):
+    """How much of each budget a page uses."""
+    page = read(path)["cells"]
+    code = "\n".join(source(cell) for cell in page if cell["cell_type"] == "code")
+    predictions = len(re.findall(r"^predict\(", code, re.M))
+    words = sum(len(source(cell).split()) for cell in cells(path, "markdown"))
+    return {
+        "cells": sum(not cell["id"].startswith("exercise-") for cell in page),
+        "predictions": predictions,
+        "claims": len(re.findall(r"^\s*(?:claim|follows|with refuses)\(", code, re.M)),
+        "words": words,
+        "minutes": minutes_said(page) / minutes_needed(page, words, predictions),
+    }
+
+
+def minutes_said(page):
+    """Minutes by the title cell, those "for the exercises" included."""
+    said = re.search(r"^(\d+) minutes(?:, and (\d+) for the exercises)?", source(page[0]), re.M)
+    return sum(int(n) for n in said.groups() if n)
+
+
+def minutes_needed(page, words, predictions):
+    """Minutes to read, answer, run (one), and solve the exercises in the time that each names."""
+    text = "\n".join(source(cell) for cell in page if cell["cell_type"] == "markdown")
+    exercises = sum(map(int, re.findall(r"^> \*\*Exercise.*\((\d+) minutes", text, re.M)))
+    return words / WORDS_A_MINUTE + MINUTES_A_PREDICTION * predictions + 1 + exercises
+
+
+@chapters
+def test_a_page_keeps_within_its_budgets_or_gets_no_larger(path):
+    found, listed = sizes(path), OVER.get(path.stem[:2], {})
+    for what, (least, most) in BUDGETS.items():
+        size = round(found[what], 2)
+        if what not in listed:
+            assert least <= size <= most, f"{what}: {size}, want {least} to {most}"
+            continue
+        assert not least <= size <= most, f"{what} is within its budget: take it out of OVER"
+        assert size == pytest.approx(listed[what]), f"{what}: {size}; OVER may only come nearer"
