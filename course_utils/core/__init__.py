@@ -1,1 +1,1 @@
-"""What a number is: files, machine and GPUs, measuring, evidence, claims."""
+"""Measuring, evidence and claims; the machine and its GPUs; files."""

@@ -1,4 +1,4 @@
-"""`claim` and `follows`: sentences of the course that fail where they aren't so."""
+"""`claim` and `follows`: print a sentence of the course if it holds, raise an error if not."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from course_utils.core import evidence, recording, running
 from course_utils.core.machine import physical_cores, this_machine
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, format_ratio, format_seconds
 
-# ---- A value held against a bound: whether it keeps to it, by how much, and in which words.
+# ---- A value compared with its bounds.
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number that has to lie above one bound, below another, or between both.
+    """A number with a lower bound, an upper bound, or both.
 
-    `is_exact` says that it is no measurement: its digits are those of every run.
+    `is_exact` means that it isn't measured: every run gives the same digits.
     """
 
     value: float
@@ -30,9 +30,9 @@ class Bounded:
 
     @classmethod
     def of(cls, found: Any, above: Any, below: Any, is_exact: bool = False) -> "Bounded":
-        """From a number, numpy's and torch's too, or a Measurement; an int is exact by itself.
+        """Makes one from a Measurement or a number, numpy's and torch's included; an int is exact.
 
-        Raises: TypeError for what is no number.
+        Raises: TypeError for anything else.
         """
         value, low, high = _number(found), above, below
         return cls(
@@ -45,14 +45,14 @@ class Bounded:
 
     @property
     def holds(self) -> bool:
-        """Strictly on the right side of each bound; NaN is on neither."""
+        """True strictly inside the bounds; False for NaN."""
         return (self.above is None or self.value > self.above) and (
             self.below is None or self.value < self.below
         )
 
     @property
     def margin(self) -> float | None:
-        """How many times tighter the looser bound could be; None where no ratio says so.
+        """How many times tighter the looser bound could be; None if no bound is above 0.
 
         2 means that the claim would hold with twice the lower bound, or half the upper one.
         """
@@ -64,7 +64,7 @@ class Bounded:
         return max(ratios, default=None)
 
     def __str__(self) -> str:
-        """`≈ 12 > 3, margin ≈ 4`, or what was wanted where it doesn't hold."""
+        """`≈ 12 > 3, margin ≈ 4`; if it doesn't hold, `≈ 2, wanted > 3`."""
         low = "" if self.above is None else self._write(self.above)
         high = "" if self.below is None else self._write(self.below)
         mark = "" if self.is_exact else "≈ "
@@ -86,7 +86,7 @@ class Bounded:
 
 
 def scalar(found: Any) -> Any:
-    """A single number of numpy's or torch's as Python's own; anything else as it is."""
+    """Converts a single numpy or torch number to Python's; returns anything else unchanged."""
     try:
         return found.item()
     except (AttributeError, ValueError, RuntimeError):
@@ -102,20 +102,23 @@ def _number(found: Any) -> float:
     return plain
 
 
-TESTED, FOLLOWS = "✓", "∴"  # here a moment ago; from published or recorded figures, or arithmetic
+TESTED, FOLLOWS = (
+    "✓",
+    "∴",
+)  # tested in this run; derived from published or recorded figures, or by arithmetic
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _held: list[evidence.Row] = []
 
 
 class Guarded(Protocol):
-    """What knows how many processors other programs took while it was made: a Measurement, say."""
+    """Anything with `others`: CPU cores that other programs used while it was measured."""
 
     @property
     def others(self) -> float | None: ...
 
 
 class ClaimError(AssertionError):
-    """A claim that didn't hold, with what was measured."""
+    """A claim doesn't hold; the message has the measured value."""
 
 
 def claim(
@@ -131,27 +134,25 @@ def claim(
 ) -> None:
     """Prints `✓ sentence` where `condition` holds, or raises ClaimError with what was found.
 
-    `condition` is True or False, or a number that has to lie `above` one bound, `below` another,
-    or between both: then the line shows it with its bound, and its **margin**, how many times
-    tighter the bound could be. A claim whose margin is over 2 says less than it could. A callable
-    is called for either.
+    `condition` is True or False, or a number with bounds, `above`, `below` or both; then the line
+    shows the number, its bound and the **margin**, how many times tighter the bound could be. A
+    margin over 2 means that the bound is loose. A callable is called, and may return either.
 
-    Recorded evidence and reports know a claim by its `id`, so the sentence may be reworded: two
-    to four words of the field, joined by hyphens, that no other claim of the chapter has. A claim
-    made for several cases, in a loop, held where all of them did.
-    `needs` is None, "gpu", "gpus:N" or "cores:N". On a machine without them nothing is tested, a
-    callable condition isn't called, and the line says on which recorded machine the claim held,
-    if any.
-    `got` is shown as it is; measured values carry their ≈. `timed` is the measurement that the
-    condition rests on, where it isn't itself one, or a ratio of two (anything with `others` will
-    do: how many processors other programs took meanwhile): where the claim fails and
-    other programs were busy meanwhile, it is left undecided, in a line that says so.
+    `id` is two to four words of the field, joined by hyphens, unique in the chapter. Recordings and
+    reports refer to it, so the sentence may be reworded. A claim made in a loop, for several cases,
+    counts as held if all of them held.
+    `needs` is None, "gpu", "gpus:N" or "cores:N". A machine without them tests nothing, doesn't
+    call a callable, and prints on which recorded machine the claim held, if any.
+    `got` is shown unchanged; mark measured values in it with ≈. `timed` is the measurement behind
+    a condition that isn't itself a Measurement or a ratio of two: anything with `others`, the CPU
+    cores that other programs used meanwhile. If a claim fails while other programs were busy, it
+    is left undecided, and the line says so.
 
-    ✓ is for what was tested here a moment ago; what follows from other people's figures or from
-    arithmetic is said by `follows`.
+    ✓ means tested in this run. Use `follows` for what is derived from other people's figures or
+    by arithmetic.
 
-    Raises: ValueError for an id or a need that isn't one, TypeError for a condition that is
-    missing, neither True nor False, or no number where there is a bound.
+    Raises: ValueError for a malformed id or need; TypeError for a condition that is missing,
+    neither True nor False, or not a number although there is a bound.
     """
     _require_id(id)
     if condition is None:
@@ -182,11 +183,10 @@ def follows(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Prints `∴ sentence`, or raises ClaimError: what follows from figures that others measured or
-    printed, from recorded ones, or from arithmetic.
+    """Prints `∴ sentence` where `condition` holds, or raises ClaimError.
 
-    Nothing was tested on this machine, and the mark says so. All else is as in `claim`; numbers
-    are exact, so they carry no ≈.
+    For what is derived from published or recorded figures, or by arithmetic: nothing is tested on
+    this machine. Its arguments are those of `claim`; numbers are exact and have no ≈.
     """
     _require_id(id)
     if hasattr(condition, "others"):
@@ -199,7 +199,7 @@ def follows(
 def _judged(
     found: Any, above: float | None, below: float | None, got: Any, is_exact: bool = False
 ) -> tuple[bool, str, float | None]:
-    """Whether it holds, what the line shows of it, its margin."""
+    """Whether the claim holds, the details to print after it, and its margin."""
     if above is None and below is None:
         holds, bound, margin = _truth(found), None, None
     else:
@@ -219,16 +219,15 @@ def _say(mark: str, row: evidence.Row, holds: bool, shown: str, margin: float | 
 
 @contextmanager
 def refuses(id: str, sentence: str, *errors: type[Exception]) -> Iterator[None]:
-    """The claim that the block ends in one of these errors, whose message's first line is printed.
+    """Claims that the block raises one of these errors; prints the first line of its message.
 
-    The error goes no further. Another one goes on as it is; a block that ends well is a
-    ClaimError.
+    Catches that error and no other. Raises ClaimError if the block raises nothing.
     """
     _require_id(id)
     try:
         yield
     except errors as error:
-        traceback.clear_frames(error.__traceback__)  # what the block held is let go, here and now
+        traceback.clear_frames(error.__traceback__)  # frees what the block's variables hold
         said = str(error).partition("\n")[0]
         claim(id, sentence, True, got=f"{type(error).__name__}: {said}")
     else:
@@ -244,7 +243,7 @@ def _require_id(id: str) -> None:
 
 
 def _truth(found: Any) -> bool:
-    """True or False, numpy's and torch's too; what merely isn't empty is no answer to a claim."""
+    """The condition, numpy's or torch's too, as a bool. Raises: TypeError for anything else."""
     plain = scalar(found)
     if not isinstance(plain, bool):
         raise TypeError(f"a claim's condition is True or False, not {found!r:.60}")
@@ -252,7 +251,7 @@ def _truth(found: Any) -> bool:
 
 
 def _missing(needs: str | None) -> str:
-    """What `needs` asks for and this machine hasn't, in words; nothing where it has all."""
+    """In words, what `needs` requires and this machine lacks; empty if it lacks nothing."""
     if needs is None:
         return ""
     kind, _, number = needs.partition(":")
@@ -266,7 +265,7 @@ def _missing(needs: str | None) -> str:
 
 
 def _remember(row: evidence.Row) -> None:
-    """Keeps the claims of this run as one experiment, while recording is on."""
+    """Records the claims of this run so far as one experiment, if recording is on."""
     _held.append(row)
     if os.environ.get(recording.RECORD_TO) and os.environ.get(evidence.CHAPTER):
         recording.record("claims", _held)

@@ -1,7 +1,7 @@
-"""A GPU's own clock: events round calls that were queued before the first of them ran.
+"""Timing by CUDA events, with all calls queued before the first one runs.
 
-Work that begins on an idle GPU is timed with the gap of its launch, and short work with one after
-each launch. So a spin (`torch.cuda._sleep`) goes first, and all calls are queued while it lasts.
+On an idle GPU, the time between two events includes the gaps between kernel launches. So a spin
+kernel (`torch.cuda._sleep`) runs first, and all calls are queued while it runs.
 """
 
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from typing import Any
 
 SHORTEST_SPIN, LONGEST_SPIN = 100_000, 1_600_000  # GPU cycles: 50 µs and 0.8 ms at 2 GHz
 MOST_CALLS = 256  # a queue holds about 1,000 launches, and a call may be several
-EVENTS_ALONE = 10e-6  # seconds: more than two events with nothing between them are apart
+EVENTS_ALONE = 10e-6  # seconds: longer than two events with nothing between them
 
 
 class DeviceClock:
-    """Device seconds a call of `fn`, on the current stream.
+    """Device seconds per call of `fn`, on the current stream.
 
-    A repetition is as many calls as take `least_seconds`, or a single one behind `flush_l2`, which
-    reads twice the L2 cache's size first, so that the call finds nothing there and nothing that
+    A repetition is enough calls to take `least_seconds`. With `flush_l2` it is one call, after a
+    read of twice the L2 cache's size, so that the call finds nothing in the cache and nothing that
     must be written back.
-    Where launching a call takes longer than the longest spin, or the call waits for the GPU
-    itself, nothing is hidden: the gaps between its launches are in its time, as in a program's.
-    `sees_work` is False where the GPU had next to nothing to do, or nothing could be hidden: then
-    nobody can tell from here whether the call works on the GPU or on the host.
+    If launching takes longer than the longest spin, or the call itself waits for the GPU, its time
+    includes the gaps between launches, as in a real program.
+    `sees_work` is False if the GPU had next to nothing to do, or if launches couldn't be hidden:
+    then this clock can't tell whether the call works on the GPU or on the host.
     """
 
     def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:
@@ -31,11 +31,11 @@ class DeviceClock:
             pass
 
     def once(self) -> float:
-        """One repetition: seconds a call."""
+        """Makes one repetition; returns seconds per call."""
         return self._repetition()[0]
 
     def _settled(self, least_seconds: float) -> bool:
-        """Whether these calls and this spin will do; else it has changed one of the two."""
+        """True if the number of calls and the spin are right; else changes one of them."""
         seconds, hidden = self._repetition()
         if self.spin and not hidden:
             return self._hide_more()
@@ -56,7 +56,7 @@ class DeviceClock:
         return False
 
     def _repetition(self) -> tuple[float, bool]:
-        """Seconds a call, and whether the spin still ran when the last call was queued."""
+        """Seconds per call, and whether the spin still ran when the last call was queued."""
         import torch
 
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

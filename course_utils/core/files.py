@@ -1,4 +1,4 @@
-"""Where the project's files are, and how another process finds the code among them."""
+"""Paths of the project's files, and the PYTHONPATH for other processes."""
 
 import os
 from pathlib import Path
@@ -16,23 +16,23 @@ PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml")
 
 
 def python_path(*more: Path) -> str:
-    """What PYTHONPATH is for a process that is to find this tree's course_utils and packages.
+    """The PYTHONPATH with which another process finds this tree's course_utils and packages.
 
-    `more` folders come first; those that PYTHONPATH names here come last.
+    Begins with the folders `more`, ends with this process's own PYTHONPATH.
     """
     own = [*more, ROOT, *PACKAGES, os.environ.get("PYTHONPATH", "")]
     return os.pathsep.join(str(one) for one in own if str(one))
 
 
 def chapters() -> list[Path]:
-    """The notebooks of the chapters that are written, in order; the index is none."""
+    """The chapters' notebooks in order, without the index."""
     return [path for path in sorted(NOTEBOOKS.glob("*.ipynb")) if path.name != INDEX.name]
 
 
 def chapter_path(name: str) -> Path:
-    """The notebook of a chapter, by its name or the beginning of it ("02").
+    """The notebook of a chapter, given its name or the beginning of it ("02").
 
-    Raises: LookupError, naming the chapters there are, where none or several begin so.
+    Raises: LookupError, with the list of chapters, if none or several match.
     """
     stem = Path(name).name.removesuffix(".ipynb")
     matches = [path for path in chapters() if stem and path.stem.startswith(stem)]

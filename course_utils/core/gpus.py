@@ -1,4 +1,4 @@
-"""Peak rates of the GPUs people meet, as their makers state them: what data/gpus.toml says."""
+"""Peak rates of common GPUs as their makers state them, from data/gpus.toml."""
 
 import tomllib
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ FILE = files.DATA / "gpus.toml"
 
 @dataclass(frozen=True)
 class Specs:
-    """What a GPU can do at most; memory in GB (10⁹ bytes) and GB/s, links with both directions.
+    """Peak rates of a GPU: memory in GB (10⁹ bytes) and GB/s, links as the sum of both directions.
 
-    Its rate in a format is an attribute of that name: `specs.bf16`, in dense TFLOP/s (10¹²), None
-    where the chip has no unit for it.
+    `specs.bf16` is the dense TFLOP/s (10¹²) in that format, and so for every format; None if the
+    GPU has no hardware for it.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Specs:
 
 
 def _read() -> tuple[Specs, ...]:
-    """Raises: EvidenceError, which says what is wrong, where the file isn't whole."""
+    """Reads the table. Raises: EvidenceError, which names the fault, if the file is broken."""
     try:
         rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["gpu"]
         return tuple(Specs(**_with_host_link(row)) for row in rows)
@@ -45,7 +45,7 @@ def _read() -> tuple[Specs, ...]:
 
 
 def _with_host_link(row: dict[str, Any]) -> dict[str, Any]:
-    """A board without a link of its own to other GPUs meets them and the host by the same way."""
+    """Fills in the host link: a board without NVLink reaches GPUs and host by the same bus."""
     same = {"host_link": row["link"], "host_link_gb_per_s": row["link_gb_per_s"]}
     return same | row
 
@@ -54,10 +54,9 @@ GPUS = _read()
 
 
 def gpu_specs(name: str) -> Specs | None:
-    """The specs of a GPU by CUDA's name for it or by our title ("H200"), in any case.
+    """The specs of a GPU by CUDA's name for it or by our title ("H200"); case doesn't matter.
 
-    None for a GPU that isn't in the table: a neighbour's numbers would be a guess
-    (`explain_unknown` makes the sentence for it).
+    Returns None for a GPU that isn't in the table; `explain_unknown` makes a sentence for it.
     """
     wanted = name.strip().lower()
     for specs in GPUS:
@@ -67,7 +66,7 @@ def gpu_specs(name: str) -> Specs | None:
 
 
 def explain_unknown(name: str) -> str:
-    """The sentence for a GPU whose peak rates aren't known here."""
+    """A sentence for the reader whose GPU isn't in the table, with what to do."""
     known = ", ".join(specs.title for specs in GPUS)
     return (
         f"The peak rates of {name!r} aren't in data/gpus.toml, so nothing is compared with its "

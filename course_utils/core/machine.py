@@ -1,4 +1,4 @@
-"""What this machine is, and which device a chapter should use."""
+"""This machine's CPU, memory, GPUs and versions, and which device a chapter should use."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ class GPU:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found: processors usable by this process, memory in bytes, GPUs, versions."""
+    """CPU cores usable by this process, memory in bytes, GPUs, versions."""
 
     system: str
     processor: str
@@ -45,7 +45,7 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """What stands under a figure: the device that did the work, in a few words."""
+        """The name under a figure: the device that did the work."""
         if not self.gpus:
             return f"{self.processor}, {self.cores} cores"
         count = f"{len(self.gpus)} × " if len(self.gpus) > 1 else ""
@@ -86,7 +86,7 @@ def short_name(gpu_name: str) -> str:
 
 @cache
 def this_machine() -> Machine:
-    """What this machine is; it is looked at once. Imports torch."""
+    """Describes this machine; cached. Imports torch."""
     import psutil
     import torch
 
@@ -104,10 +104,8 @@ def this_machine() -> Machine:
 
 
 def device(index: int = 0) -> "torch.device":
-    """The torch device that a chapter should use: a CUDA GPU where there is one, else the CPU.
-
-    `index` counts GPUs; without that many, the answer is the CPU.
-    """
+    """The torch device that a chapter should use: CUDA GPU number `index`, or the CPU if there is
+    no such GPU."""
     import torch
 
     if 0 <= index < torch.cuda.device_count():
@@ -116,16 +114,16 @@ def device(index: int = 0) -> "torch.device":
 
 
 def usable_cores() -> int:
-    """Processors that this process may use (its affinity where the system tells, else all)."""
+    """CPU cores that this process may use: its affinity where the system has one, else all."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def physical_cores() -> int:
-    """Usable processors that share no core: two threads of one core multiply no faster than one.
+    """Usable physical cores: two hardware threads of one core multiply no faster than one.
 
-    Where the system doesn't tell which share one, every processor counts.
+    Counts every hardware thread if the system doesn't report which of them share a core.
     """
     with suppress(OSError, AttributeError):
         cpus = Path("/sys/devices/system/cpu")
@@ -142,7 +140,7 @@ def _gpu(index: int) -> GPU:
 
 
 def _processor() -> str:
-    """The processor's name from Linux's /proc/cpuinfo, else what Python knows of it."""
+    """The CPU's name from Linux's /proc/cpuinfo, else from Python's `platform`."""
     with suppress(OSError):
         told = Path("/proc/cpuinfo").read_text()
         if named := re.search(r"^model name\s*:\s*(.+)", told, re.M):
@@ -167,7 +165,7 @@ def _versions() -> dict[str, str]:
 
 
 def nvidia_smi(*question: str) -> list[str]:
-    """The lines in which NVIDIA's driver answers; none where there is no driver."""
+    """The lines that nvidia-smi prints; empty without a driver."""
     command = ["nvidia-smi", *question]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
@@ -177,12 +175,12 @@ def nvidia_smi(*question: str) -> list[str]:
 
 
 def query_gpus(fields: str) -> list[str]:
-    """Those fields of every NVIDIA GPU that the driver knows, a line a GPU, parted by ", "."""
+    """The fields (comma-separated, nvidia-smi's names), one line for each NVIDIA GPU."""
     return nvidia_smi(f"--query-gpu={fields}", "--format=csv,noheader")
 
 
 def _hidden_gpus(cuda: str | None, hip: str | None) -> str | None:
-    """A sentence where the driver sees GPUs and torch sees none; nothing where neither does."""
+    """A sentence that explains why torch sees no GPU although the driver does; else None."""
     names = query_gpus("name")
     if not names:
         return None

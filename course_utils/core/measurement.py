@@ -1,4 +1,4 @@
-"""What a measurement gives: repetitions, their median and spread, and how they are written."""
+"""The result of a measurement: repetitions, median and spread, and how they are printed."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from snapshots_and_traces.units import seconds_text
 
-OTHERS_BOUND = 0.3  # processors that other programs may take of a quiet repetition
+OTHERS_BOUND = 0.3  # CPU cores that other programs may use in a quiet repetition
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What every kept repetition gave (seconds a call, or a plain ratio), and what the guard saw.
+    """The value of each kept repetition (seconds per call, or a plain ratio).
 
-    `offered` counts all repetitions, `kept` those used; `others` is the processor time that other
-    programs took, in processors (1.0 is one whole core), None where the system doesn't tell.
+    `offered` counts all repetitions, dropped ones included. `others` is how many CPU cores other
+    programs used meanwhile (1.0 is one whole core), None if that couldn't be measured.
     """
 
     values: tuple[float, ...]
@@ -41,13 +41,13 @@ class Measurement:
 
     @property
     def guard(self) -> str:
-        """What the guard knows, as a sentence part."""
+        """How many repetitions were kept and how busy others were, as part of a sentence."""
         if self.others is None:
             return "this system doesn't tell how busy other programs were"
         return f"kept ≈ {self.n} of ≈ {self.offered}, others took ≈ {self.others:.2f} cores"
 
     def per(self, count: int) -> "Measurement":
-        """The same, for one of the `count` equal things that a repetition did."""
+        """The measurement divided by `count`, if each repetition did `count` equal things."""
         return replace(self, values=tuple(value / count for value in self.values))
 
     def __str__(self) -> str:
@@ -58,12 +58,12 @@ class Measurement:
     __repr__ = __str__
 
     def __truediv__(self, other: "Measurement") -> "Ratio":
-        """The ratio of two medians; only ratios travel between machines."""
+        """The ratio of the medians. Absolute times don't compare between machines; ratios can."""
         return Ratio(self.median / other.median, (self, other))
 
 
 class Ratio(float):
-    """What two measurements give, divided: a number that knows how busy others were meanwhile."""
+    """The ratio of two measurements: a float with `others`, how busy other programs were."""
 
     others: float
 
@@ -73,7 +73,7 @@ class Ratio(float):
         return made
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
-        """Between processes it travels as the plain number."""
+        """Pickles as a plain float."""
         return float, (float(self),)
 
 

@@ -1,4 +1,4 @@
-"""The run of a page: whether a person watches it, a bar for them, a journal for `make test`."""
+"""A page's run: whether a person watches, a progress bar for them, a journal for `make test`."""
 
 import json
 import os
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 def is_attended() -> bool:
-    """Whether a person watches: not in a run of `normalise`, `record` or `demo`, nor of pytest."""
+    """True unless `normalise`, `record`, `demo` or pytest runs the page."""
     return not (os.environ.get(UNATTENDED) or os.environ.get("PYTEST_VERSION"))
 
 
 def bar(steps: Iterable[T], what: str = "") -> Iterator[T]:
-    """The same steps, under a progress bar that appears after a second and goes when they are done.
+    """Iterates over the steps under a progress bar that appears after a second.
 
-    Where nobody watches there is no bar, so that what is stored and compared stays the same.
+    Shows no bar if nobody watches, so that stored outputs stay the same.
     """
     if not is_attended():
         yield from steps
@@ -32,9 +32,9 @@ def bar(steps: Iterable[T], what: str = "") -> Iterator[T]:
 
 
 def note(kind: str, **what: Any) -> None:
-    """Appends one line of `kind` for the chapter that runs; several kernels may write at once.
+    """Appends one line to the journal; several kernels may write at once.
 
-    Does nothing outside a chapter, or where no journal is asked for.
+    Does nothing outside a chapter, or if no journal is set.
     """
     path, chapter = os.environ.get(JOURNAL), os.environ.get(CHAPTER)
     if not path or not chapter:

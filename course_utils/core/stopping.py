@@ -1,4 +1,4 @@
-"""Ending threads that an answer left behind, so that what runs later isn't disturbed."""
+"""Stops threads that a reader's answer left running, so that they don't disturb later cells."""
 
 import ctypes
 import threading
@@ -10,11 +10,11 @@ HEARD_SECONDS = 1.0
 
 
 def stop(threads: Iterable[threading.Thread], error: type[BaseException] = SystemExit) -> None:
-    """Raises `error` in each of these threads that runs Python; one that waits stays, as it is.
+    """Raises `error` in each thread that runs Python code; a thread that blocks in C isn't stopped.
 
-    Until a thread has heard of its error, Python 3.11 keeps a flag up, and while it is up, a
-    profiler with stacks goes on at no line, in any thread. The first that hears takes it down
-    (CPython, Python/ceval_gil.c): so a thread that hears at once is told last.
+    Until one thread has received its error, Python 3.11 keeps a global flag set, and a profiler
+    with stacks sees no lines in any thread. The first thread that receives an error clears the
+    flag (CPython, Python/ceval_gil.c), so an extra thread that receives one at once comes last.
     """
     told = [thread for thread in threads if thread.is_alive()]
     if not told:

@@ -1,4 +1,4 @@
-"""Measuring a function: warm-up, synchronisation, repetitions, and a look at who else was busy."""
+"""Timing a function: warm-up, synchronisation, repetitions, and a guard against busy programs."""
 
 import gc
 import os
@@ -15,13 +15,13 @@ PATIENCE = 4
 LEAST_REPETITIONS = 5
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
-BLOCK_SECONDS = 0.05  # the guard's unit: the system counts processor time in ticks of 10 ms
-WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # guests are in user already
+BLOCK_SECONDS = 0.05  # the guard checks this often: the system counts CPU time in ticks of 10 ms
+WORKING = ("user", "nice", "system", "irq", "softirq", "steal")  # `user` includes guests
 _PID = os.getpid()
 
 
 def seconds(fn: Callable[[], Any]) -> float:
-    """Wall-clock seconds of one call of `fn`, of whatever it waits for and no more."""
+    """Wall-clock seconds of one call of `fn`, without the work that it leaves in a GPU's queue."""
     start = time.perf_counter()
     fn()
     return time.perf_counter() - start
@@ -30,12 +30,12 @@ def seconds(fn: Callable[[], Any]) -> float:
 def measure_rounds(
     one_round: Callable[[], dict[str, float]], times: int = 9, unit: str = "seconds"
 ) -> dict[str, Measurement]:
-    """Calls `one_round()` once to warm up, then `times` times; a Measurement for each of its keys.
+    """Calls `one_round()` once to warm up, then `times` times; returns a Measurement for each key.
 
-    For things that are compared with each other: one round measures all of them, one after the
-    other, so that a slow moment of the machine meets them alike. Rounds in which other programs
-    were busy are dropped as in `measure`; where fewer than half of `times` were quiet, it goes on
-    for up to PATIENCE times as many, and then keeps them all.
+    For alternatives that are compared with each other: each round measures all of them in turn, so
+    that a slow moment of the machine affects them alike. Rounds in which other programs were busy
+    are dropped as in `measure`. While fewer than half of `times` rounds were quiet, it continues,
+    up to PATIENCE · `times` rounds, and then keeps all of them.
     """
     one_round()
     quiet: list[dict[str, float]] = []
@@ -62,21 +62,22 @@ def measure(
     precision: float = 0.01,
     flush_l2: bool = False,
 ) -> Measurement:
-    """Times `fn()`: seconds per call, over repetitions.
+    """Times `fn()`: returns seconds per call, over repetitions.
 
-    Repeats until the quartiles of the quiet repetitions lie within `precision` of the median
-    (relative, tested after 20), or `budget_seconds` have gone by, and at least LEAST_REPETITIONS
-    times. Repetitions made while other programs took more than OTHERS_BOUND processors are
-    dropped, unless fewer than LEAST_REPETITIONS would remain: then all are kept.
+    Repeats at least LEAST_REPETITIONS times, and until the quartiles of the quiet repetitions are
+    within `precision` of the median (relative, checked after 20) or `budget_seconds` have passed.
+    Repetitions during which other programs used more than OTHERS_BOUND CPU cores are dropped; if
+    fewer than LEAST_REPETITIONS would remain, all are kept.
 
-    `clock` is "device" (what the GPU takes, with no launch in it: device_clock.py), "host" (the
-    wall clock, every device synchronised before and after: what a program gets, launches and all),
-    or "auto": device where CUDA is in use and `fn` gives the GPU something to do, else host.
+    `clock` is "device" (the GPU's time without launches: device_clock.py), "host" (wall time with
+    every device synchronised before and after, launches included), or "auto": device if CUDA is
+    in use and `fn` gives the GPU work, else host.
     `flush_l2` empties the GPU's L2 cache before every call, outside the timed part; it needs the
-    device's clock.
+    device clock.
 
-    The method is that of torch.utils.benchmark.Timer (host) and triton.testing.do_bench (device),
-    with which the tests compare it; the guard is our own.
+    The method is that of torch.utils.benchmark.Timer (host) and triton.testing.do_bench (device);
+    the tests compare it with both. The guard is ours.
+    Raises: ValueError for an unknown clock, or one that can't time `fn`.
     """
     if clock not in ("auto", "host", "device"):
         raise ValueError(f"clock is 'auto', 'host' or 'device', not {clock!r}")
@@ -88,10 +89,10 @@ def measure(
 
 
 def synchronize() -> None:
-    """Waits for everything launched on every device in use; nothing to do on a CPU.
+    """Waits until every device in use has finished its work; returns at once without one.
 
-    Of several GPUs: the current one, and those on which torch holds memory. To wait for another
-    would make a context on it, half a gigabyte, in each of as many ranks.
+    Of several GPUs, it waits for the current one and for those on which torch holds memory:
+    synchronising another would create a CUDA context there, half a gigabyte for each rank.
     """
     torch = sys.modules.get("torch")
     if torch is None:
@@ -106,30 +107,30 @@ def synchronize() -> None:
 
 
 class OthersClock:
-    """How many processors programs other than this process took since this clock was made.
+    """Measures how many CPU cores other programs have used since this clock was made.
 
-    Processor time of this process, of its ranks and of children that have ended isn't theirs; that
-    of other children, which still run, is.
+    This process, its ranks and its children that have ended don't count as others; children that
+    are still running do.
     """
 
     def __init__(self) -> None:
         self.start, self.before = time.perf_counter(), others_seconds()
 
     def cores(self) -> float | None:
-        """On average, never below 0 (1.0 is one whole core); None where the system doesn't tell."""
+        """Cores on average, at least 0 (1.0 is one whole core); None if it can't be measured."""
         now = others_seconds()
         if now is None or self.before is None:
             return None
         return max(0.0, now - self.before) / max(time.perf_counter() - self.start, 1e-9)
 
     def is_quiet(self) -> bool:
-        """Whether others took little enough to believe what was measured; True if none can tell."""
+        """True if others used at most OTHERS_BOUND cores, or if that can't be measured."""
         return (self.cores() or 0.0) <= OTHERS_BOUND
 
 
 def others_seconds() -> float | None:
-    """Processor seconds of all programs since the machine started, without this one's, its ranks'
-    and those of its children that ended; None where the system doesn't tell."""
+    """CPU seconds of all programs since the machine started, without this process, its ranks and
+    its children that have ended; None if they can't be measured."""
     import psutil
 
     try:
@@ -175,13 +176,13 @@ def _repeat(
     if len(quiet) >= LEAST_REPETITIONS:
         return Measurement(tuple(quiet), len(every), total.cores(), clock)
     others = total.cores()
-    if others is not None:  # of repetitions that were disturbed: however short that was
+    if others is not None:  # a short disturbance counts, too: all repetitions are kept
         others = max(others, busiest)
     return Measurement(tuple(every), len(every), others, clock)
 
 
 def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
-    """Repetitions for as long as the guard needs to see something."""
+    """Repeats for BLOCK_SECONDS, so that the guard sees a few clock ticks."""
     end = time.perf_counter() + min(BLOCK_SECONDS, max(left_seconds, 0))
     times = [once()]
     while time.perf_counter() < end:
@@ -190,7 +191,7 @@ def _block(once: Callable[[], float], left_seconds: float) -> list[float]:
 
 
 def _clock(fn: Callable[[], Any], clock: str, flush_l2: bool) -> tuple[Callable[[], float], str]:
-    """What takes one repetition, in seconds a call, and which clock that is."""
+    """The function that makes one repetition and returns seconds per call; the clock's name."""
     if clock == "device" and not _cuda_in_use():
         raise ValueError("clock='device' needs work on a CUDA GPU, and fn() used none")
     if clock == "host" and flush_l2:
@@ -203,7 +204,7 @@ def _clock(fn: Callable[[], Any], clock: str, flush_l2: bool) -> tuple[Callable[
 
 
 def _host_clock(fn: Callable[[], Any]) -> Callable[[], float]:
-    """A repetition by the wall clock, of so many calls that waiting for the devices is small."""
+    """Times by wall clock, with enough calls a repetition that synchronising is negligible."""
     least, calls = REPETITION_SECONDS_BESIDE_A_GPU if _cuda_in_use() else REPETITION_SECONDS, 1
     while calls < 10_000 and _host_seconds(fn, calls) < least:
         calls *= 2
