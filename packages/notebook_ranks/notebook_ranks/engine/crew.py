@@ -153,7 +153,7 @@ class Crew:
         here = self.starter.listener.address.split(":")[0]
         peer = self.lines[0].peer
         host = here if peer.startswith("127.") else peer
-        told = messages.Welcome(self.starter.folder, host, self.hellos[0].port, self.device)
+        told = messages.Welcome(host, self.hellos[0].port or 0, self.device)
         for line in self.lines.values():
             line.send(told)
         local_ranks.update(self.local_pids)

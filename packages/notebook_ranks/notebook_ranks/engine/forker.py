@@ -6,7 +6,6 @@ notebook goes, however it goes, the helper kills every process that came from it
 
 import gc
 import os
-import shutil
 import signal
 import sys
 import traceback
@@ -16,7 +15,6 @@ from pathlib import Path
 
 from notebook_ranks import messages, processes
 from notebook_ranks.engine import rank_program, wire
-from notebook_ranks.groups import group
 
 LAST_WORDS = 20_000  # bytes
 POLL_SECONDS = 0.25
@@ -30,13 +28,12 @@ class Forker:
 
     def __init__(self, line: wire.Line, address: str, bell: int) -> None:
         self.line, self.address, self.bell = line, address, bell
-        self.folder = group.new_folder()
         self.ranks: dict[int, tuple[int, int]] = {}  # pid: rank, reading end of its pipe
 
     def serve(self) -> None:
         """Forks and kills as told, until the notebook is gone."""
         notebook = os.getppid()
-        self.line.send(messages.HelperReady(self.folder))
+        self.line.send(messages.HelperReady())
         try:
             while os.getppid() == notebook:
                 ready = wait([self.line.connection, self.bell], POLL_SECONDS)
@@ -50,7 +47,6 @@ class Forker:
             pass
         finally:
             self.kill()
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def obey(self, order: messages.Fork | messages.Kill) -> None:
         self.kill()

@@ -69,22 +69,14 @@ class Rank:
 
     def _greet(self) -> None:
         """Tells the notebook who this is, hears where the others are, and fills the namespace."""
-        server = self._serve_store() if wire.STORE in os.environ else None
-        port, host = server.port if server else None, socket.gethostname()
         rank, size = self.ids.rank, self.ids.world_size
+        store = serve_store(self.line.peer) if rank == 0 else None
+        port, host = store.port if store else None, socket.gethostname()
         self.line.send(messages.Hello(rank, size, self.pid, host, port))
         welcome, _ = self.line.receive()
-        self.group = open_group(self.ids, welcome, server)
+        self.group = open_group(self.ids, welcome, store)
         self.names = namespace(self.ids, self.group)
         self.output.end()
-
-    def _serve_store(self) -> Any:
-        import torch.distributed as dist
-
-        if self.ids.rank:
-            return None
-        size = self.ids.world_size
-        return dist.TCPStore("0.0.0.0", 0, size, is_master=True, wait_for_workers=False)
 
     def _do(self, order: Order, payload: bytes) -> None:
         self.output.begin()
@@ -201,22 +193,31 @@ class Rank:
         spawned.in_fork()
 
 
-def open_group(ids: Ids, welcome: messages.Welcome, server: Any) -> Group:
-    """The rank's group, with its backend and device; `server` is the store that rank 0 holds."""
+def serve_store(notebook: str) -> Any:
+    """The store in which all ranks meet; other machines reach it only if the notebook is on one."""
+    import torch.distributed as dist
+
+    here = "127.0.0.1" if notebook.startswith("127.") else "0.0.0.0"
+    listening = socket.create_server((here, 0))
+    port = listening.getsockname()[1]
+    return dist.TCPStore(
+        here, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach()
+    )
+
+
+def open_group(ids: Ids, welcome: messages.Welcome, store: Any) -> Group:
+    """The rank's group, with its backend and device; `store` is the one that rank 0 serves."""
     import torch
     import torch.distributed as dist
 
-    if welcome.folder is None and server is None:
-        server = dist.TCPStore(welcome.host, welcome.port or 0, is_master=False)
+    store = store or dist.TCPStore(welcome.host, welcome.port, is_master=False)
     notes.install()
-    group = Group(ids.rank, ids.world_size, welcome.folder, server)
     gpus = torch.cuda.device_count() if welcome.device != "cpu" else 0
     here = int(os.environ.get("LOCAL_WORLD_SIZE", ids.world_size))
-    found = choose_backend(here, gpus, ids.local_rank, welcome.device)
-    group.backend, group.device = found
-    if group.device.startswith("cuda"):
-        torch.cuda.set_device(group.device)
-    return group
+    backend, device = choose_backend(here, gpus, ids.local_rank, welcome.device)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    return Group(ids.rank, ids.world_size, store, backend, device)
 
 
 def namespace(ids: Ids, group: Group) -> dict[str, Any]:
@@ -228,11 +229,11 @@ def namespace(ids: Ids, group: Group) -> dict[str, Any]:
     _seed(ids.rank)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    spawned.install(group.folder)
+    spawned.install(group.store)
     stand_ins.install()
     chain.install()
     found = module.__dict__
-    found |= {"torch": torch, "dist": dist, "device": torch.device(group.device or "cpu")}
+    found |= {"torch": torch, "dist": dist, "device": torch.device(group.device)}
     found |= {**ids._asdict(), "get_ipython": shell.get_ipython}
     return found
 

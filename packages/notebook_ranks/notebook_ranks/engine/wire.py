@@ -19,7 +19,6 @@ from notebook_ranks import messages
 
 ADDRESS = "NOTEBOOK_RANKS"  # the environment variable that says where to dial: host:port:key
 PREPARE = "NOTEBOOK_RANKS_PREPARE"  # "module:function", called in each rank before its first cell
-STORE = "NOTEBOOK_RANKS_STORE"  # set where rank 0 holds the store: there is no shared folder
 HANDSHAKE_SECONDS = 5
 SEND_SECONDS = 20
 HEARS = {kind: msgspec.json.Decoder(kind) for kind in (messages.ToNotebook, messages.FromNotebook)}
