@@ -146,11 +146,11 @@ class Failure(Where, kw_only=True):
 
 
 class GroupCount(Struct):
-    """What a rank has called of one group: collectives, the last one's name, and messages."""
+    """What a rank has called of one group; `last` is the name of its last collective."""
 
     ranks: list[int]
     calls: int
-    messages: int
+    messages: list[Messages]
     last: str = ""
 
 

@@ -194,7 +194,6 @@ class Turn:
         for rank in set(crew.lines) - set(ranks):
             self.watch.end(rank, crew.states.get(rank, FINISHED), self.started)
         self.answered = dict.fromkeys(ranks, self.started)
-        self.counts = dict(crew.counts)
         self.gone, self.notices = dict[int, float](), dict[int, Died]()
         self.why, self.asked, self.patience = "", 0.0, float(STOP_SECONDS)
         self.ended_waits: Snapshot | None = None  # how things stood when all waits were ended
@@ -259,11 +258,11 @@ class Turn:
     def _in_step(self) -> str:
         """Notes where the ranks stand; a line for the message where the next group is a new one."""
         failures = self._failures
-        reason = steps.astray(self.counts, self.crew.counts, bool(failures))
+        reason = steps.astray(self.crew.counts, bool(failures))
         if any(failure.kind == "group" for failure in failures):
             reason = steps.BROKEN
         reason = steps.FREED if self.ended_waits else reason
-        self.crew.counts, self.crew.astray = self.counts, bool(reason)
+        self.crew.astray = bool(reason)
         return f"\n{reason} {steps.ANEW}" if reason else ""
 
     def _listen(self, bell: int) -> None:
@@ -303,7 +302,7 @@ class Turn:
                 self.crew.states[rank] = self.watch.ended[rank] = message.state
             case messages.Done(id=self.id):
                 self.printer.add(rank, "stdout", self.heard.pop(rank, ""))
-                self.counts[rank] = message.counts
+                self.crew.counts[rank] = message.counts
                 said = message.failure, payload, message.records, message.calls
                 self._end(rank, Outcome(now, *said))
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from notebook_ranks import messages, processes
 from notebook_ranks.cells import cell, chain, output, place, shell, stand_ins
 from notebook_ranks.engine import wire
-from notebook_ranks.groups import flight, notes, spawned, waits
+from notebook_ranks.groups import notes, spawned, waits
 from notebook_ranks.groups.group import ENDED, Group, choose_backend
 from notebook_ranks.groups.steps import Counter
 from notebook_ranks.messages import Order, Place
@@ -51,7 +51,7 @@ class Rank:
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
-        self.flight, self.counter = flight.Reader(), Counter()
+        self.counter = Counter()
 
     def serve(self) -> None:
         """Does orders until the notebook is gone."""
@@ -98,7 +98,7 @@ class Rank:
                 failure.kind, failure.message = "python", ENDED
             # NCCL's failure may leave a GPU in any state.
             failure.final = self.group.backend == "nccl" and failure.kind == "group"
-        records, counts = self.counter.look(self.flight)
+        records, counts = self.counter.look(bool(self.group) and self.group.backend == "gloo")
         done = messages.Done(order.id, failure, records, notes.new_calls(), counts)
         self.line.send(done, result or b"")
         self.finished = order.id
@@ -116,7 +116,6 @@ class Rank:
             self.prepared = True
         if self.group and order.group:
             self.group.prepare(order.key, order.group)
-            self.counter.recorded = self.group.backend == "gloo" and not order.group.debug
         match order:
             case messages.RunCell():
                 place.remember(order.filename, order.shown, order.called)
