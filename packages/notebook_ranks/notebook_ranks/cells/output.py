@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from notebook_ranks.cells.displays import Displays
+from notebook_ranks.cells import shell
 
 LIMIT_CHARS = 100_000
 PIPE_BYTES = 2**20  # what the pipe holds, where the system lets it (Linux)
@@ -188,14 +188,14 @@ class Output:
         self._old = sys.__stdout__, sys.__stderr__  # which somebody may still hold
         sys.__stdout__, sys.__stderr__ = self._own  # type: ignore[misc, assignment]
         self._put_back()
-        self._displays = Displays(send)
+        shell.use(send)
 
     def begin(self) -> None:
         """Before a cell: it may print as much as any, and prints here."""
         self._budget.left = LIMIT_CHARS
         for stream in self._own:
             stream.at_once = BURST
-        self._displays.begin()
+        shell.begin()
         self._pipe.attach()
 
     def flush(self) -> None:
@@ -205,7 +205,7 @@ class Output:
 
     def end(self) -> None:
         """After a cell: all that it printed is sent, whatever it made of sys.stdout."""
-        self._displays.end()
+        shell.end()
         for stream in (sys.stdout, sys.stderr, *self._old):
             with suppress(Exception):  # a class of the reader's
                 stream.flush()  # type: ignore[union-attr]

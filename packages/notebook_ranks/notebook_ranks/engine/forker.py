@@ -14,6 +14,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from notebook_ranks import messages, processes
+from notebook_ranks.cells import shell
 from notebook_ranks.engine import rank_program, wire
 
 LAST_WORDS = 20_000  # bytes
@@ -143,6 +144,7 @@ def main() -> None:
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
+    shell.make()
     gc.collect()
     gc.freeze()
     Forker(line, address, reading).serve()

@@ -233,7 +233,9 @@ def namespace(ids: Ids, group: Group) -> dict[str, Any]:
     chain.install()
     found = module.__dict__
     found |= {"torch": torch, "dist": dist, "device": torch.device(group.device)}
-    found |= {**ids._asdict(), "get_ipython": shell.get_ipython}
+    found |= {**ids._asdict(), "get_ipython": shell.make}
+    ipython = shell.make()
+    ipython.user_module, ipython.user_ns = module, found
     return found
 
 
