@@ -59,6 +59,7 @@ class Forker:
 
     def fork(self, rank: int, order: messages.Fork) -> None:
         reading, writing = os.pipe()
+        os.set_blocking(reading, False)
         pid = os.fork()
         if pid == 0:
             try:
@@ -122,7 +123,6 @@ class Forker:
 def read_all(reading: int) -> str:
     """What is left in a pipe, its end where it is long."""
     found = b""
-    os.set_blocking(reading, False)  # the rank shares this, so only now that it is gone
     with suppress(BlockingIOError):
         while piece := os.read(reading, 65536):
             found = (found + piece)[-LAST_WORDS:]
