@@ -38,7 +38,8 @@ class Line:
         try:
             head = msgspec.json.encode(message)
         except UnicodeEncodeError:  # half of a character, as an odd file's name has
-            head = json.dumps(msgspec.to_builtins(message)).encode()
+            text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
+            head = text.encode(errors="replace")
         with self._sending:
             self.connection.send_bytes(struct.pack("!I", len(head)) + head + payload)
 
@@ -46,11 +47,7 @@ class Line:
         """The next message; waits for it."""
         found = self.connection.recv_bytes()
         (length,) = struct.unpack_from("!I", found)
-        head, payload = found[4 : 4 + length], found[4 + length :]
-        try:
-            return HEARS[self._hears].decode(head), payload
-        except msgspec.DecodeError:  # half of a character
-            return msgspec.convert(json.loads(head), self._hears), payload
+        return HEARS[self._hears].decode(found[4 : 4 + length]), found[4 + length :]
 
     def waiting(self, seconds: float = 0) -> bool:
         """Whether a message comes within that time."""

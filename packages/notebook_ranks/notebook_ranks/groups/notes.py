@@ -219,6 +219,6 @@ def me() -> int | None:
 
 def groups() -> Iterator[tuple[Any, list[int]]]:
     """The groups that this process is in, with their members."""
-    for _, ranks, group in torch_inside.groups() or ():
+    for _, ranks, group in torch_inside.groups():
         if name_of(group):
             yield group, ranks

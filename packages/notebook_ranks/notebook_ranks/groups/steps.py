@@ -29,7 +29,7 @@ class Counter:
     @staticmethod
     def begun() -> int:
         """How many collectives and messages this rank has begun, in all of its groups."""
-        return sum(torch_inside.calls_of(group) or 0 for _, _, group in torch_inside.groups() or ())
+        return sum(torch_inside.calls_of(group) or 0 for _, _, group in torch_inside.groups())
 
     def look(self, counts_messages: bool) -> tuple[list[Collective], Counts | None]:
         """After a cell: the collectives that are new in the flight recorder, and the counts.
@@ -37,7 +37,7 @@ class Counter:
         `counts_messages`: gloo's count of a group's calls includes messages, NCCL's does not.
         """
         counts = _counts(counts_messages)
-        seen, self._seen = self._seen, ([id(g) for _, _, g in torch_inside.groups() or ()], counts)
+        seen, self._seen = self._seen, ([id(g) for _, _, g in torch_inside.groups()], counts)
         if counts is not None and seen == self._seen:
             return [], counts  # nothing was called: reading a full recorder takes 13 ms
         return self._reader.fresh(flight.entries()), counts
@@ -45,11 +45,8 @@ class Counter:
 
 def _counts(counts_messages: bool) -> Counts | None:
     """What this rank has called of its groups; None where torch doesn't tell."""
-    live = torch_inside.groups()
-    if live is None:
-        return None
     found = {}
-    for name, ranks, group in live:
+    for name, ranks, group in torch_inside.groups():
         calls, kept_by = torch_inside.calls_of(group), notes.ledger(group)
         if calls is None:
             return None

@@ -150,7 +150,7 @@ def _put(rank: int, stream: str, text: str) -> None:
     """
     if stream != "display":
         target = sys.stderr if stream == "stderr" else sys.stdout
-        target.write(text.encode(errors="replace").decode())
+        target.write(text)
         target.flush()
         return
     shown, shell, label = json.loads(text), live.frontend(), f"[rank {rank}]"
