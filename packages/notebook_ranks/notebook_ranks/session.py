@@ -107,7 +107,11 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
     """
     stop()
     now.starter = Launched(commands, host)
-    start(device=device)
+    try:
+        start(device=device)
+    except BaseException:
+        stop()  # or each later cell would start the commands again
+        raise
 
 
 def restart() -> None:

@@ -28,6 +28,7 @@ from notebook_ranks.watch.stall import ALONE_SECONDS, STILL_SECONDS, Pulse, Watc
 
 SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
+QUEUE_SECONDS = 5  # after which one hears what a starter says that brings no ranks
 TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = (messages.RunCell, messages.CallFunction)  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
@@ -125,13 +126,17 @@ class Crew:
         return {rank: notice for rank, notice in found.items() if rank is not None}
 
     def _welcome(self, n: int | None) -> None:
-        end = time.monotonic() + CONNECT_SECONDS
+        began = time.monotonic()
+        said = ""
         while n is None or len(self.lines) < n:
+            late = time.monotonic() - began
+            if late > QUEUE_SECONDS and said != (said := self.starter.said()):
+                print(f"… no ranks yet; their starter says:\n{said}")  # as srun in a queue does
             if found := self.starter.listener.accept(0.2):
                 line, hello = found
                 n = hello.world_size
                 self.lines[hello.rank], self.hellos[hello.rank] = line, hello
-            self._miss(n, time.monotonic() > end)
+            self._miss(n, late > CONNECT_SECONDS)
         self._tell_where_others_are()
 
     def _miss(self, n: int | None, late: bool) -> None:

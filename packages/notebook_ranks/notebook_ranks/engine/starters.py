@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -184,8 +185,16 @@ class Launched(Starter):
         self._commands = [shlex.split(command) for command in commands]
 
     def start(self, n: int | None, environment: dict[str, str]) -> None:
+        # A kernel's PATH may lack the folder of its own Python, where torchrun is.
+        path = os.pathsep.join([environment.get("PATH", ""), os.path.dirname(sys.executable)])
         for command in self._commands:
-            self._launch([*command, *program_of(command)], environment)
+            program = shutil.which(command[0], path=path)
+            if program is None:
+                raise RanksError(
+                    f"There is no program {command[0]!r} on this machine's PATH, nor beside "
+                    f"{sys.executable}. Give ranks.connect its full path, or install it."
+                )
+            self._launch([program, *command[1:], *program_of(command)], environment)
 
     def notices(self) -> list[Died]:
         """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
@@ -197,9 +206,10 @@ class Launched(Starter):
         ]
 
     def said(self) -> str:
-        """The last lines of the workers, or of a starter that doesn't report on them."""
+        """The first and the last lines of the workers, or of a starter that ran none."""
         lines = DEATH.split(self._written())[0].splitlines()
-        return "\n".join([line for line in lines if not AGENT.match(line)][-5:])
+        told = [line for line in lines if line.strip("- ") and not AGENT.match(line)]
+        return "\n".join(told if len(told) <= 10 else [*told[:5], "…", *told[-5:]])
 
 
 def program_of(command: Sequence[str]) -> list[str]:
