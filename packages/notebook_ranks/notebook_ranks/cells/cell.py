@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import asdict
+
 from notebook_ranks.cells import chain, place, stand_ins
 from notebook_ranks.messages import Failure
 
@@ -125,11 +127,10 @@ def _failure(kind: str, error: BaseException, filename: str) -> Failure:
     where = place.of_traceback(error.__traceback__)
     if isinstance(error, SyntaxError) and where.line is None:
         where.line, where.text = error.lineno, (error.text or "").strip()
-    told = {name: getattr(where, name) for name in where.__struct_fields__}
     return Failure(
         kind=kind, name=type(error).__name__, message=_message(error),
         trace=chain.lines(error, filename), earlier=_earlier(where.cell or filename, filename),
-        **told,
+        **asdict(where),
     )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from notebook_ranks.groups import flight, notes, waits
 from notebook_ranks.messages import Need, Place, Where
 
@@ -45,8 +47,7 @@ def of_thread(thread_id: int) -> Place:
     while frame is not None:
         steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
         frame = frame.f_back
-    where = describe([*reversed(steps), *_awaited(steps)])
-    found = Place(**{name: getattr(where, name) for name in where.__struct_fields__})
+    found = Place(**asdict(describe([*reversed(steps), *_awaited(steps)])))
     if steps:
         innermost = steps[0][0]
         found.mark = f"{id(innermost)}:{innermost.f_lasti}:{found.line}"

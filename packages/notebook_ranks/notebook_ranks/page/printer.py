@@ -29,7 +29,7 @@ class Printer:
         self._finished: set[int] = set()
         self._begun: dict[str, str] = {}  # an unfinished line for each stream
         self._log: list[tuple[int, str, str]] = []  # what was printed, rank by rank
-        self._overheard: dict[int, str] = {}
+        self.overheard: dict[int, str] = defaultdict(str)  # what programs wrote, added later
         self._area = live.Area()
         self._held = False  # all that comes is printed with the rest, once the area goes
 
@@ -41,10 +41,6 @@ class Printer:
             self.pieces[rank].append((stream, text))
         if rank not in self._waiting[1:]:  # also what a rank says that has finished
             self._print_new(rank)
-
-    def overhear(self, rank: int, text: str) -> None:
-        """What a rank's programs wrote, which is added later."""
-        self._overheard[rank] = (self._overheard.get(rank, "") + text)[-TAIL_CHARS:]
 
     def say(self, text: str) -> None:
         """Prints a line of the notebook's own."""
@@ -129,7 +125,8 @@ class Printer:
         count = 1 if len(self.pieces) > MANY_RANKS else 2
         lines = []
         for rank in self._waiting[:MOST_RANKS]:
-            out = live.last_lines(self._tail(rank, "stdout") + self._overheard.get(rank, ""))
+            heard = self.overheard[rank][-TAIL_CHARS:]
+            out = live.last_lines(self._tail(rank, "stdout") + heard)
             err = live.last_lines(self._tail(rank, "stderr"))
             shown = out[-1:] + err[-1:] if out and err else out or err
             lines += [f"[rank {rank}] {line}" for line in shown[-count:]]

@@ -32,12 +32,12 @@ class Watch:
     ended: dict[int, State | None] = field(default_factory=dict)  # what it did; None: dead
     _moved: float = 0.0  # when a rank last ended
     _since: dict[int, tuple[float, float]] = field(default_factory=dict)  # time, cpu seconds
-    _seen: dict[int, float] = field(default_factory=dict)
+    seen: dict[int, float] = field(default_factory=dict)  # when each rank last answered
 
     def add(self, rank: int, place: Place, now: float) -> None:
         """A rank says where it is and how many processor seconds it has used."""
         before = self.places.get(rank)
-        self.places[rank], self._seen[rank] = place, now
+        self.places[rank], self.seen[rank] = place, now
         since, cpu = self._since.get(rank, (now, place.cpu))
         spins = place.wait == "call" and place.cpu - cpu > BUSY_SHARE * max(now - since, 0.5)
         if before is None or before.mark != place.mark or not place.wait or spins:
@@ -91,7 +91,7 @@ class Watch:
         seconds = HURRY_SECONDS if failed else PATIENCE_SECONDS
         patience = max(seconds[self.places[rank].wait or "call"] for rank in ranks)
         begun = max(self._moved, *(self._since[rank][0] for rank in ranks))
-        return min(self._seen[rank] for rank in ranks) - begun >= patience
+        return min(self.seen[rank] for rank in ranks) - begun >= patience
 
 
 class Pulse:
