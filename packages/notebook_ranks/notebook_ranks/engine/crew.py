@@ -18,7 +18,7 @@ from notebook_ranks.engine.starters import CONNECT_SECONDS, Starter
 from notebook_ranks.groups import steps
 from notebook_ranks.messages import Counts, Died, Failure, Hello, Order, Place, State
 from notebook_ranks.page import printer
-from notebook_ranks.page.live import UNATTENDED
+from notebook_ranks.page.printer import UNATTENDED
 from notebook_ranks.watch import report
 from notebook_ranks.watch.report import Outcome, RankError, RanksError, RanksInterrupted
 from notebook_ranks.watch.stall import ALONE_SECONDS, STILL_SECONDS, Pulse, Watch

@@ -1,12 +1,13 @@
 """A rank's default process group: opened by the ranks, or by a cell's `init_process_group`."""
 
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
 from notebook_ranks.groups import flight, notes, spawned, torch_inside
-from notebook_ranks.groups.connections import Connections
 from notebook_ranks.messages import Failure, Grouping
 
 OPENED_AS = {"nccl": "cpu:gloo,cuda:nccl"}  # CPU tensors go through gloo on every machine
@@ -16,6 +17,7 @@ ENDED = (
     "init_process_group). Make it again: DDP, FSDP, new_group or the device mesh."
 )
 UNKNOWN = ("is not initialized in the world group map", "Group is not registered")  # torch's words
+OPEN_FILES = "/proc/self/fd"  # Linux; elsewhere no connection is known, and none is cut
 Asked = dict[str, Any]  # the arguments of an `init_process_group`
 
 
@@ -179,3 +181,59 @@ class Group:
                 'Take "gloo" here; init_process_group() without a backend takes what fits on each '
                 "machine."
             )
+
+
+class Connections:
+    """The connections of this rank's groups: cut where a group must not be used any more.
+
+    Whoever waits for a message on one that is cut gets an error, at both ends and in any thread. A
+    group that was destroyed lives on in whatever holds it (DDP, a mesh), and would go on sending to
+    the other ranks' old groups: without its connections it fails at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}  # what the system calls each, and its descriptor
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """What is opened in here belongs to a group."""
+        before = _sockets()
+        try:
+            yield
+        finally:
+            self._known |= {name: fd for name, fd in _sockets().items() if name not in before}
+
+    def settle(self) -> None:
+        """Forgets those that are closed."""
+        self._known = {name: fd for name, fd in _sockets().items() if name in self._known}
+
+    @property
+    def whole(self) -> bool:
+        """Whether none was closed since they settled: whoever they lead to is still there."""
+        return set(self._known) <= set(_sockets())
+
+    def cut(self) -> None:
+        """Ends all of them, here and at the other end."""
+        self.settle()
+        for name, descriptor in self._known.items():
+            with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+                same.getpeername()  # a listener has no peer, and gloo dies of one that is cut
+                if _name(same.fileno()) == name:  # the descriptor may be another's by now
+                    same.shutdown(socket.SHUT_RDWR)
+        self._known.clear()
+
+
+def _name(descriptor: int) -> str:
+    return os.readlink(f"{OPEN_FILES}/{descriptor}")
+
+
+def _sockets() -> dict[str, int]:
+    """The sockets of this process: the system's name for each, and its descriptor."""
+    found = {}
+    with suppress(FileNotFoundError):
+        for descriptor in os.listdir(OPEN_FILES):
+            with suppress(OSError):
+                name = _name(int(descriptor))
+                if name.startswith("socket:"):
+                    found[name] = int(descriptor)
+    return found

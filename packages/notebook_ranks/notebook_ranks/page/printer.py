@@ -4,15 +4,23 @@ Where somebody watches, a small area shows what the others are at meanwhile.
 """
 
 import json
+import os
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from notebook_ranks.page import live
 from notebook_ranks.watch.report import names
 
+UNATTENDED = "NOTEBOOK_RANKS_UNATTENDED"  # set where nobody watches: nothing is shown in between
+LIVE_AFTER_SECONDS = 1.0  # quicker cells have no live area
+REDRAW_SECONDS = 0.2
+WIDTH = 100  # characters of a line that are shown
+MAGIC = "%%ranks"
+Bundle = dict[str, Any]
 Piece = tuple[str, str]  # the stream's name and what was written to it
 TAIL_CHARS = 2_000  # so much of a rank's text is looked at for its last lines
 MANY_RANKS = 8  # more than these have one line each in the live area
@@ -30,7 +38,7 @@ class Printer:
         self._begun: dict[str, str] = {}  # an unfinished line for each stream
         self._log: list[tuple[int, str, str]] = []  # what was printed, rank by rank
         self.overheard: dict[int, str] = defaultdict(str)  # what programs wrote, added later
-        self._area = live.Area()
+        self._area = Area()
         self._held = False  # all that comes is printed with the rest, once the area goes
 
     def add(self, rank: int, stream: str, text: str) -> None:
@@ -90,7 +98,7 @@ class Printer:
         self._begun.clear()
 
     def _print(self, rank: int, stream: str, lines: list[str]) -> None:
-        text = "".join(f"[rank {rank}] {live.as_it_stands(line)}\n" for line in lines)
+        text = "".join(f"[rank {rank}] {as_it_stands(line)}\n" for line in lines)
         if text:
             self._emit(rank, stream, text)
 
@@ -126,8 +134,8 @@ class Printer:
         lines = []
         for rank in self._waiting[:MOST_RANKS]:
             heard = self.overheard[rank][-TAIL_CHARS:]
-            out = live.last_lines(self._tail(rank, "stdout") + heard)
-            err = live.last_lines(self._tail(rank, "stderr"))
+            out = last_lines(self._tail(rank, "stdout") + heard)
+            err = last_lines(self._tail(rank, "stderr"))
             shown = out[-1:] + err[-1:] if out and err else out or err
             lines += [f"[rank {rank}] {line}" for line in shown[-count:]]
         return "\n".join(lines)
@@ -150,14 +158,14 @@ def _put(rank: int, stream: str, text: str) -> None:
         target.write(text)
         target.flush()
         return
-    shown, shell, label = json.loads(text), live.frontend(), f"[rank {rank}]"
+    shown, shell, label = json.loads(text), frontend(), f"[rank {rank}]"
     if shell is None:
         plain = str(shown["data"].get("text/plain", "(it has no text)"))
         _put(rank, "stdout", "".join(f"{label} {line}\n" for line in plain.split("\n")))
     else:
         if not shown["update"]:
             _put(rank, "stdout", f"{label}\n")
-        live.publish(shell, shown, label)
+        publish(shell, shown, label)
 
 
 class Shown:
@@ -172,7 +180,7 @@ class Shown:
         return "".join(text for stream, text in self._pieces if stream != "display")
 
     @property
-    def displays(self) -> list[live.Bundle]:
+    def displays(self) -> list[Bundle]:
         """The data of its figures, HTML and the like; pictures are in base64."""
         return [json.loads(text)["data"] for stream, text in self._pieces if stream == "display"]
 
@@ -180,10 +188,10 @@ class Shown:
         return self.text
 
     def _ipython_display_(self) -> None:
-        shell = live.frontend()
+        shell = frontend()
         for stream, text in self._pieces:
             if stream == "display" and shell is not None:
-                live.publish(shell, {**json.loads(text), "update": False, "id": None}, "")
+                publish(shell, {**json.loads(text), "update": False, "id": None}, "")
             elif stream == "display":
                 print(json.loads(text)["data"].get("text/plain", ""))
             else:
@@ -204,3 +212,78 @@ def output(rank: int) -> Shown:
     if rank not in ran:
         raise LookupError(f"Rank {rank} had no part in the last cell, only {names(ran)}.")
     return Shown(ran[rank])
+
+
+class Area:
+    """A few lines in a running cell, drawn again and again, and gone when it ends.
+
+    A cell's outputs can only be cleared together, so there is one only in a cell that is all ours.
+    """
+
+    def __init__(self) -> None:
+        self._shell = frontend()
+        self.allowed = self._shell is not None and _is_ours(self._shell)
+        self._id, self._text, self._drawn = "", "", 0.0
+
+    def due(self, seconds: float) -> bool:
+        """Whether it may be drawn, at `seconds` after the cell began."""
+        return self.allowed and seconds > max(LIVE_AFTER_SECONDS, self._drawn + REDRAW_SECONDS)
+
+    def draw(self, text: str, seconds: float) -> None:
+        """Shows this text."""
+        if text == self._text:
+            return
+        shown = {"data": {"text/plain": text}, "metadata": {}, "update": bool(self._id)}
+        self._id = self._id or os.urandom(8).hex()
+        publish(self._shell, {**shown, "id": self._id}, "ranks")
+        self._text, self._drawn = text, seconds
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be seen now."""
+        return bool(self._id)
+
+    def clear_cell(self, wait: bool) -> None:
+        """Takes the area and all else from the cell; with `wait`, when the next output comes."""
+        self._shell.display_pub.clear_output(wait=wait)
+        self._id, self._text = "", ""
+
+
+def _is_ours(shell: Any) -> bool:
+    """Whether the cell that runs is a `%%ranks` cell.
+
+    In a thread, only ipykernel 7 knows for which cell it works; an older one clears another.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        ipykernel = sys.modules["ipykernel"]
+        if ipykernel.version_info[0] < 7:
+            return False
+    parent: Bundle = getattr(shell, "get_parent", dict)()  # old kernels have none
+    code = (parent or {}).get("content", {}).get("code", "")
+    return str(code).lstrip().startswith(MAGIC)
+
+
+def frontend() -> Any:
+    """The shell of a notebook that somebody watches, which can show pictures; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or UNATTENDED in os.environ:
+        return None
+    shell = ipython.get_ipython()
+    return shell if hasattr(shell, "kernel") else None
+
+
+def publish(shell: Any, shown: Bundle, label: str) -> None:
+    """Shows a bundle in the cell; an identified one may be updated later."""
+    known = {"transient": {"display_id": f"{label} {shown['id']}"}} if shown["id"] else {}
+    shell.display_pub.publish(shown["data"], shown["metadata"], update=shown["update"], **known)
+
+
+def last_lines(text: str) -> list[str]:
+    """The last two lines that aren't empty, as a terminal shows them: the last state of each."""
+    lines = [as_it_stands(line)[:WIDTH] for line in text.split("\n")]
+    return [line for line in lines if line.strip()][-2:]
+
+
+def as_it_stands(line: str) -> str:
+    """What is left of a line that was written over: what comes after its last carriage return."""
+    return line.rstrip("\r").rpartition("\r")[2]
