@@ -175,23 +175,26 @@ def _waiting_call(frame: types.FrameType) -> str | None:
     """`wait` or `backward` where the frame waits in C++ code that has no frame of its own."""
     if frame.f_code.co_name == "_engine_run_backward":
         return "backward"
-    for step in dis.get_instructions(frame.f_code):
-        if step.offset == frame.f_lasti and step.positions:
-            source = _segment(frame.f_code.co_filename, step.positions)
-            return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
-    return None
+    _, source = _instruction(frame)
+    return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
 
 
 def _reads(frame: types.FrameType) -> bool:
     """Whether the frame may be waiting for the device: in `x.item()`, `if x:`, `synchronize()`."""
     if any(name in frame.f_code.co_filename for name in ON_DEVICE):
         return True
+    name, source = _instruction(frame)
+    asks = "JUMP_IF" in name or name in ("TO_BOOL", "UNARY_NOT")
+    return asks or bool(READS.search(source))
+
+
+def _instruction(frame: types.FrameType) -> tuple[str, str]:
+    """The name and the text of the instruction at which a frame is, "" where they aren't known."""
     for step in dis.get_instructions(frame.f_code):
         if step.offset == frame.f_lasti:
-            asks = "JUMP_IF" in step.opname or step.opname in ("TO_BOOL", "UNARY_NOT")
-            source = step.positions and _segment(frame.f_code.co_filename, step.positions)
-            return asks or bool(source and READS.search(source))
-    return False
+            where = step.positions
+            return step.opname, _segment(frame.f_code.co_filename, where) if where else ""
+    return "", ""
 
 
 def _segment(filename: str, where: dis.Positions) -> str:

@@ -139,7 +139,8 @@ class Rank:
                 if not self.line.waiting(TICK_SECONDS):
                     if os.getppid() != parent:
                         raise EOFError
-                    self._relieve()
+                    if self.busy:
+                        self.output.flush()  # what was printed is on its way soon
                     self._say_what_is_left()
                     continue
                 message, payload = self.line.receive()
@@ -156,11 +157,6 @@ class Rank:
                         self.orders.put((message, payload))
         except (EOFError, OSError):
             end(self.pid)
-
-    def _relieve(self) -> None:
-        """Between two orders: what was printed is on its way soon."""
-        if self.busy:
-            self.output.flush()
 
     def _say_where(self, order: int) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"

@@ -105,7 +105,7 @@ class Printer:
     def _emit(self, rank: int, stream: str, text: str) -> None:
         self._log.append((rank, stream, text))
         if not self._held:
-            _put(rank, stream, text)
+            _show(stream, text, f"[rank {rank}]")
 
     def _clear(self, rank: int, wait: bool) -> None:
         """Takes back what a rank has shown; what is printed only where a cell can be cleared."""
@@ -124,9 +124,9 @@ class Printer:
         for stream, pieces in groupby(self._log, key=itemgetter(1)):
             if stream == "display":
                 for rank, _, text in pieces:
-                    _put(rank, stream, text)
+                    _show(stream, text, f"[rank {rank}]")
             else:
-                _put(-1, stream, "".join(text for _, _, text in pieces))
+                _show(stream, "".join(text for _, _, text in pieces))
 
     def _unprinted(self) -> str:
         """The last lines of each rank that aren't printed: one or two for each."""
@@ -148,24 +148,28 @@ class Printer:
         return (begun + "".join(text for name, text in new if name == stream))[-TAIL_CHARS:]
 
 
-def _put(rank: int, stream: str, text: str) -> None:
+def _show(stream: str, text: str, label: str = "") -> None:
     """Writes to the notebook's stream, or shows a bundle: as its text where there are no pictures.
 
-    A bundle that may be updated is known by its rank, as others may use the same name.
+    A bundle that may be updated is known by its label, as other ranks may use the same name;
+    without a label it is shown anew.
     """
     if stream != "display":
         target = sys.stderr if stream == "stderr" else sys.stdout
         target.write(text)
         target.flush()
         return
-    shown, shell, label = json.loads(text), frontend(), f"[rank {rank}]"
+    shown, shell = json.loads(text), frontend()
     if shell is None:
         plain = str(shown["data"].get("text/plain", "(it has no text)"))
-        _put(rank, "stdout", "".join(f"{label} {line}\n" for line in plain.split("\n")))
-    else:
-        if not shown["update"]:
-            _put(rank, "stdout", f"{label}\n")
-        publish(shell, shown, label)
+        before = f"{label} " if label else ""
+        _show("stdout", "".join(f"{before}{line}\n" for line in plain.split("\n")))
+        return
+    if not label:
+        shown |= {"update": False, "id": None}
+    elif not shown["update"]:
+        _show("stdout", f"{label}\n")
+    publish(shell, shown, label)
 
 
 class Shown:
@@ -188,14 +192,8 @@ class Shown:
         return self.text
 
     def _ipython_display_(self) -> None:
-        shell = frontend()
         for stream, text in self._pieces:
-            if stream == "display" and shell is not None:
-                publish(shell, {**json.loads(text), "update": False, "id": None}, "")
-            elif stream == "display":
-                print(json.loads(text)["data"].get("text/plain", ""))
-            else:
-                print(text, end="", file=sys.stderr if stream == "stderr" else sys.stdout)
+            _show(stream, text)
 
 
 latest: list[Printer] = []  # that of the last cell
