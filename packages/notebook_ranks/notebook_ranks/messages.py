@@ -146,11 +146,11 @@ class Failure(Where, kw_only=True):
 
 
 class GroupCount(Struct):
-    """What a rank has called of one group: collectives, the last one's name, and messages."""
+    """What a rank has called of one group; `last` is the name of its last collective."""
 
     ranks: list[int]
     calls: int
-    messages: int
+    messages: list[Messages]
     last: str = ""
 
 
@@ -231,11 +231,10 @@ class Exit(Struct, tag=True):
 
 
 class Welcome(Struct, tag=True):
-    """Where the ranks meet: a folder that all share, or a store that rank 0 serves."""
+    """Where the store is that rank 0 serves, in which the ranks meet, and the device they want."""
 
-    folder: str | None
     host: str
-    port: int | None
+    port: int
     device: str | None
 
 
@@ -299,9 +298,7 @@ class Left(Struct, tag=True):
 
 
 class HelperReady(Struct, tag=True):
-    """The helper has imported torch; ranks meet in this folder."""
-
-    folder: str
+    """The helper has imported torch."""
 
 
 class Died(Struct, tag=True):

@@ -110,9 +110,7 @@ def run_cell(
     try:
         crew.run(order, only=only, limit_seconds=limit)
     except RankError as error:
-        n, before, lost = len(crew.lines), session.now.before, session.now.lost
-        raise RankError(f"{error}{notebook.advice(str(error), n, before, lost)}") from None
-    session.now.before = None
+        raise RankError(f"{error}{notebook.advice(str(error), session.now.lost)}") from None
     if save:
         size, on_cpu = len(crew.lines), session.now.device == "cpu"
         script.save(Path(save), source, session.now.done, size, on_cpu, session.now.given)

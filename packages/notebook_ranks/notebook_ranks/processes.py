@@ -19,36 +19,38 @@ def kill_group(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def children() -> list[int]:
-    """The pids of this process's children, dead ones too; none where this isn't Linux."""
-    me = os.getpid()
-    try:
-        found = Path(f"/proc/{me}/task/{me}/children").read_text()
-    except OSError:
-        return []
-    return [int(pid) for pid in found.split()]
+def children(pid: int | None = None) -> list[int]:
+    """The pids of a process's children (this one's), dead ones too; none where it isn't Linux."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid or os.getpid()}/task").iterdir():
+            found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
 
 
 def seconds_of_children() -> float:
     """Processor seconds that this process's children have used, and theirs; 0 but on Linux."""
-    ticks, found = 0, _children_of(os.getpid())
-    while found:
-        pid = found.pop()
-        found += _children_of(pid)
+    ticks, left = 0, children()
+    while left:
+        pid = left.pop()
+        left += children(pid)
         with suppress(OSError, ValueError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            fields = _stat(pid)
             ticks += int(fields[11]) + int(fields[12])
     return ticks / TICKS
 
 
-def _children_of(pid: int) -> list[int]:
-    """The children of all threads of a process."""
-    found: list[int] = []
-    with suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            told = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-            found += [int(child) for child in told.split()]
-    return found
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal (Linux)."""
+    try:
+        return _stat(pid)[0] in "Tt"
+    except OSError:
+        return False
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/…/stat behind the program's name; the first is the process's state."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def adopt_orphans() -> None:

@@ -27,7 +27,6 @@ class _Session:
     limit_seconds: float | None = None
     done: list[str]  # the cells that these ranks have run, and below what was pushed to them
     given: set[str]
-    before: int | None = None  # how many ranks there were, where these replaced others
     ran = lost = 0  # the last cell that ranks were given, and that of the ranks before these
 
 
@@ -65,13 +64,11 @@ def start(
     if not connected:
         notebook.need(device)
     starter = _starter()
-    before = len(now.crew.lines) if now.crew else None
     if now.crew:
         now.crew.dismiss()
         now.crew = None
-    wanted = device or now.device
-    now.crew = Crew(starter, n or known, wanted)
-    now.device, now.before, now.lost = wanted, before, now.ran
+    now.device, now.lost = device or now.device, now.ran
+    now.crew = Crew(starter, n or known, now.device)
     now.n, now.done, now.given = len(now.crew.lines), [], set()
 
 
@@ -107,7 +104,11 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
     """
     stop()
     now.starter = Launched(commands, host)
-    start(device=device)
+    try:
+        start(device=device)
+    except BaseException:
+        stop()  # or each later cell would start the commands again
+        raise
 
 
 def restart() -> None:

@@ -4,17 +4,20 @@ import ast
 import asyncio
 import inspect
 import io
+import pickle
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
+
+from msgspec.structs import asdict
 
 from notebook_ranks.cells import chain, place, stand_ins
 from notebook_ranks.messages import Failure
 
 Namespace = dict[str, Any]
 RANKS_OWN = {"rank", "world_size", "local_rank", "device"}  # whatever the notebook calls so
-HOLDERS = ("__wrapped__", "__func__", "func")  # where a callable keeps the one that it calls
+CLOUDPICKLES = ("cloudpickle.cloudpickle", "_make_function")  # what a function is unpickled by
 _loop: asyncio.AbstractEventLoop | None = None
 BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset", "process group")
 
@@ -67,47 +70,14 @@ def _run(code: types.CodeType, names: Namespace) -> Any:
 
 def call(payload: bytes, names: Namespace) -> bytes:
     """Calls a function of the notebook with its arguments; its result, packed."""
-    sources, function, args, kwargs = unpack(payload)
+    made: list[Namespace] = []
+    sources, function, args, kwargs = unpack(payload, made)
     for filename, (source, called) in sources.items():
         place.remember(filename, source, called)
-    for own in _namespaces(function):
+    for own in made:
         mine = {k for k in RANKS_OWN if not callable(own.get(k))}  # a page's device() stays
         own |= {k: v for k, v in names.items() if k in mine or k not in own}
     return pack(function(*args, **kwargs))
-
-
-def _namespaces(function: Any) -> list[Namespace]:
-    """The globals of the notebook's functions in a callable: those that came with their code.
-
-    A decorated, partial or bound one holds others. What a module defines has all its names there.
-    """
-    found: dict[int, Namespace] = {}
-    left, seen = [function], set[int]()
-    while left:
-        one = left.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        known = getattr(one, "__globals__", None)
-        if known is not None and known is not _of_module(known):
-            found[id(known)] = known
-        left += [getattr(one, name) for name in HOLDERS if callable(getattr(one, name, None))]
-        left += [each for each in map(_content, getattr(one, "__closure__", None) or ()) if each]
-    return list(found.values())
-
-
-def _of_module(known: Namespace) -> Namespace | None:
-    """The namespace of the module that these globals say they are of."""
-    return getattr(sys.modules.get(known.get("__name__", "")), "__dict__", None)
-
-
-def _content(holder: types.CellType) -> types.FunctionType | None:
-    """The function that a closure holds, None for anything else and for nothing."""
-    try:
-        held = holder.cell_contents
-    except ValueError:
-        return None
-    return held if isinstance(held, types.FunctionType) else None
 
 
 def pack(value: Any) -> bytes:
@@ -120,11 +90,23 @@ def pack(value: Any) -> bytes:
     return file.getvalue()
 
 
-def unpack(content: bytes) -> Any:
-    """What `pack` packed, tensors on the CPU. Only for lines that know the key."""
+def unpack(content: bytes, made: list[Namespace] | None = None) -> Any:
+    """What `pack` packed, tensors on the CPU. Only for lines that know the key.
+
+    `made` is given the globals of each function that came with its code.
+    """
     import torch
 
-    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            found = super().find_class(module, name)
+            if made is None or (module, name) != CLOUDPICKLES:
+                return found
+            return lambda code, known, *more: made.append(known) or found(code, known, *more)
+
+    as_pickle = types.SimpleNamespace(__name__="pickle", Unpickler=Unpickler)
+    file = io.BytesIO(content)
+    return torch.load(file, map_location="cpu", weights_only=False, pickle_module=as_pickle)
 
 
 def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure | None]:
@@ -145,11 +127,10 @@ def _failure(kind: str, error: BaseException, filename: str) -> Failure:
     where = place.of_traceback(error.__traceback__)
     if isinstance(error, SyntaxError) and where.line is None:
         where.line, where.text = error.lineno, (error.text or "").strip()
-    told = {name: getattr(where, name) for name in where.__struct_fields__}
     return Failure(
         kind=kind, name=type(error).__name__, message=_message(error),
         trace=chain.lines(error, filename), earlier=_earlier(where.cell or filename, filename),
-        **told,
+        **asdict(where),
     )  # fmt: skip
 
 

@@ -7,21 +7,17 @@ import os
 import re
 import select
 import sys
-import termios
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from notebook_ranks.cells.displays import Displays
+from notebook_ranks.cells import shell
 
 LIMIT_CHARS = 100_000
 PIPE_BYTES = 2**20  # what the pipe holds, where the system lets it (Linux)
-LUMP_BYTES = 8_000  # so much in the pipe is read at once; less stays there for AGE_SECONDS
-AGE_SECONDS = 0.5
-CALM_SECONDS, HURRIED_SECONDS = 0.05, 0.001  # between two looks into a pipe that isn't empty
-HURRY_SECONDS = 0.2  # how long after a lump one looks more often
+SETTLE_SECONDS = 0.02  # so long words stay in the pipe
 PAUSE_SECONDS = 0.05  # between two messages of one stream; who prints for ever prints in lumps
 NOISE = re.compile(r"\[Gloo\] Rank |\[/.*debug_logger\.cc:")  # gloo's words at every start
 # What a process says as it crashes, where the message of the cell says it better.
@@ -35,25 +31,14 @@ class Budget:
 
     def __init__(self) -> None:
         self.left = LIMIT_CHARS
-        self._lock = threading.Lock()
-        os.register_at_fork(after_in_child=self._unlock)
 
     def take(self, text: str) -> str:
         """As much of the text as may still be printed, with a sentence where it is cut."""
-        with self._lock:
-            if self.left <= 0:
-                return ""
-            if len(text) <= self.left:
-                self.left -= len(text)
-                return text
-            kept, self.left = text[: self.left], 0
-            return (
-                f"{kept}\n… more than {LIMIT_CHARS:,} characters in one cell: the rest is dropped\n"
-            )
-
-    def _unlock(self) -> None:
-        """In a forked child, whose parent's other thread may have held the lock."""
-        self._lock = threading.Lock()
+        kept, before = text[: self.left], self.left
+        self.left -= len(kept)
+        if len(kept) == len(text) or before == 0:
+            return kept
+        return f"{kept}\n… more than {LIMIT_CHARS:,} characters in one cell: the rest is dropped\n"
 
 
 class Stream(io.TextIOBase):
@@ -105,9 +90,8 @@ class Stream(io.TextIOBase):
 class Pipe:
     """What anything but Python's streams writes: C++ code, and programs that the rank starts.
 
-    A thread reads it. A little of it stays in the pipe for half a second, so that the last words of
-    a process that dies are still there for its parent; much of it is read, and thrown away once the
-    budget is spent, as fast as it comes.
+    A thread reads it, a moment after it comes: the last words of a process that dies are still
+    there for its parent. What comes once the budget is spent is thrown away.
     """
 
     def __init__(self, reading: int, writing: int, send: Send, budget: Budget) -> None:
@@ -115,6 +99,7 @@ class Pipe:
         self._send, self._budget = send, budget
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._lock = threading.Lock()
+        os.set_blocking(reading, False)
         with suppress(AttributeError, OSError):
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self.attach()
@@ -126,43 +111,22 @@ class Pipe:
         os.dup2(self._writing, 2)
 
     def drain(self) -> None:
-        """Sends all that is in the pipe, or as much of it as may be printed."""
-        with self._lock:
-            found = b""
-            while len(found) <= LIMIT_CHARS and (waiting := self._waiting()):
-                found += os.read(self._reading, waiting)
-            if found and self._budget.left > 0:
-                self._pass_on(self._decoder.decode(found))
-
-    def _pass_on(self, text: str) -> None:
-        allowed = self._budget.take(without_noise(text))
-        if allowed:
-            self._send("pipe", allowed)
+        """Sends what is in the pipe, or as much of it as may be printed."""
+        with self._lock, suppress(BlockingIOError):
+            found = os.read(self._reading, PIPE_BYTES)
+            if self._budget.left > 0:
+                allowed = self._budget.take(without_noise(self._decoder.decode(found)))
+                if allowed:
+                    self._send("pipe", allowed)
 
     def _follow(self) -> None:
-        """Sleeps while the pipe is empty; looks a while whether more comes, and reads."""
         something = select.poll()
         something.register(self._reading, select.POLLIN)
-        hurried_until = 0.0
         with suppress(OSError):  # the notebook is gone, and so is this rank
             while True:
                 something.poll()
-                hurried = time.monotonic() < hurried_until
-                if self._fills(HURRIED_SECONDS if hurried else CALM_SECONDS):
-                    hurried_until = time.monotonic() + HURRY_SECONDS
+                time.sleep(SETTLE_SECONDS)
                 self.drain()
-
-    def _fills(self, pause: float) -> bool:
-        """Whether a lump comes within AGE_SECONDS; it ends early where the pipe was emptied."""
-        end = time.monotonic() + AGE_SECONDS
-        while 0 < (waiting := self._waiting()) < LUMP_BYTES and time.monotonic() < end:
-            time.sleep(pause)
-        return waiting >= LUMP_BYTES
-
-    def _waiting(self) -> int:
-        count = bytearray(4)
-        fcntl.ioctl(self._reading, termios.FIONREAD, count)
-        return int.from_bytes(count, sys.byteorder)
 
 
 def without_noise(text: str) -> str:
@@ -188,14 +152,14 @@ class Output:
         self._old = sys.__stdout__, sys.__stderr__  # which somebody may still hold
         sys.__stdout__, sys.__stderr__ = self._own  # type: ignore[misc, assignment]
         self._put_back()
-        self._displays = Displays(send)
+        shell.use(send)
 
     def begin(self) -> None:
         """Before a cell: it may print as much as any, and prints here."""
         self._budget.left = LIMIT_CHARS
         for stream in self._own:
             stream.at_once = BURST
-        self._displays.begin()
+        shell.begin()
         self._pipe.attach()
 
     def flush(self) -> None:
@@ -205,7 +169,7 @@ class Output:
 
     def end(self) -> None:
         """After a cell: all that it printed is sent, whatever it made of sys.stdout."""
-        self._displays.end()
+        shell.end()
         for stream in (sys.stdout, sys.stderr, *self._old):
             with suppress(Exception):  # a class of the reader's
                 stream.flush()  # type: ignore[union-attr]

@@ -10,6 +10,8 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from notebook_ranks.groups import flight, notes, waits
 from notebook_ranks.messages import Need, Place, Where
 
@@ -45,8 +47,7 @@ def of_thread(thread_id: int) -> Place:
     while frame is not None:
         steps.append((frame, frame.f_lineno or 0))  # code that was generated may have no lines
         frame = frame.f_back
-    where = describe([*reversed(steps), *_awaited(steps)])
-    found = Place(**{name: getattr(where, name) for name in where.__struct_fields__})
+    found = Place(**asdict(describe([*reversed(steps), *_awaited(steps)])))
     if steps:
         innermost = steps[0][0]
         found.mark = f"{id(innermost)}:{innermost.f_lasti}:{found.line}"
@@ -174,23 +175,26 @@ def _waiting_call(frame: types.FrameType) -> str | None:
     """`wait` or `backward` where the frame waits in C++ code that has no frame of its own."""
     if frame.f_code.co_name == "_engine_run_backward":
         return "backward"
-    for step in dis.get_instructions(frame.f_code):
-        if step.offset == frame.f_lasti and step.positions:
-            source = _segment(frame.f_code.co_filename, step.positions)
-            return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
-    return None
+    _, source = _instruction(frame)
+    return "wait" if source.endswith((".wait()", ".wait_tensor()")) else None
 
 
 def _reads(frame: types.FrameType) -> bool:
     """Whether the frame may be waiting for the device: in `x.item()`, `if x:`, `synchronize()`."""
     if any(name in frame.f_code.co_filename for name in ON_DEVICE):
         return True
+    name, source = _instruction(frame)
+    asks = "JUMP_IF" in name or name in ("TO_BOOL", "UNARY_NOT")
+    return asks or bool(READS.search(source))
+
+
+def _instruction(frame: types.FrameType) -> tuple[str, str]:
+    """The name and the text of the instruction at which a frame is, "" where they aren't known."""
     for step in dis.get_instructions(frame.f_code):
         if step.offset == frame.f_lasti:
-            asks = "JUMP_IF" in step.opname or step.opname in ("TO_BOOL", "UNARY_NOT")
-            source = step.positions and _segment(frame.f_code.co_filename, step.positions)
-            return asks or bool(source and READS.search(source))
-    return False
+            where = step.positions
+            return step.opname, _segment(frame.f_code.co_filename, where) if where else ""
+    return "", ""
 
 
 def _segment(filename: str, where: dis.Positions) -> str:

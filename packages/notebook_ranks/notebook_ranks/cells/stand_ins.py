@@ -63,6 +63,8 @@ def explain(error: BaseException, names: Namespace) -> None:
     if isinstance(error, FileNotFoundError) and place.folder_is_gone():
         error.add_note("The ranks' working folder was deleted: make it again, and ranks.restart().")
     stores = getattr(sys.modules.get("torch.distributed"), "TCPStore", ())
+    if "_cuda_setDevice" in str(error):
+        error.add_note("This line asks for a GPU, and torch has none here: leave it out.")
     if "EADDRINUSE" in str(error):
         for name, value in names.items():
             if isinstance(value, stores) and str(value.port) in str(error):

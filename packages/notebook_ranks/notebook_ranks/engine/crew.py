@@ -8,26 +8,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import Enum
 from multiprocessing.connection import wait
-from pathlib import Path
 from typing import Any
 
-from notebook_ranks import messages
+from notebook_ranks import messages, processes
 from notebook_ranks.cells.output import before_the_crash
 from notebook_ranks.engine import wire
 from notebook_ranks.engine.starters import CONNECT_SECONDS, Starter
 from notebook_ranks.groups import steps
 from notebook_ranks.messages import Counts, Died, Failure, Hello, Order, Place, State
 from notebook_ranks.page import printer
-from notebook_ranks.page.live import UNATTENDED
-from notebook_ranks.processes import local_ranks
+from notebook_ranks.page.printer import UNATTENDED
 from notebook_ranks.watch import report
 from notebook_ranks.watch.report import Outcome, RankError, RanksError, RanksInterrupted
 from notebook_ranks.watch.stall import ALONE_SECONDS, STILL_SECONDS, Pulse, Watch
 
 SAMPLE_SECONDS = 0.5
 HURRIED_SAMPLE_SECONDS = 0.2
+QUEUE_SECONDS = 5  # after which one hears what a starter says that brings no ranks
 TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = (messages.RunCell, messages.CallFunction)  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
@@ -37,14 +35,6 @@ NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 FAILED = "The ranks didn't start:"
 STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
 FINISHED = State(acting=["it finished a moment ago"])  # until the rank says what it has left
-
-
-class Verdict(Enum):
-    """Why ranks that haven't finished an order are given up, and all of them ended."""
-
-    DEADLOCK = "a rank's process is gone, and the others wait for it"
-    RANK_DIED = "a rank's process is gone, and the others work on"
-    UNRESPONSIVE = "they were asked to stop, or their waits were ended, in vain"
 
 
 class Crew:
@@ -90,7 +80,7 @@ class Crew:
             with suppress(OSError):
                 line.send(messages.Exit())
         self.starter.kill(self.local_pids)
-        local_ranks.difference_update(self.local_pids)
+        processes.local_ranks.difference_update(self.local_pids)
         for line in self.lines.values():
             line.close()
         self.lines.clear()
@@ -125,13 +115,17 @@ class Crew:
         return {rank: notice for rank, notice in found.items() if rank is not None}
 
     def _welcome(self, n: int | None) -> None:
-        end = time.monotonic() + CONNECT_SECONDS
+        began = time.monotonic()
+        said = ""
         while n is None or len(self.lines) < n:
+            late = time.monotonic() - began
+            if late > QUEUE_SECONDS and said != (said := self.starter.said()):
+                print(f"… no ranks yet; their starter says:\n{said}")  # as srun in a queue does
             if found := self.starter.listener.accept(0.2):
                 line, hello = found
                 n = hello.world_size
                 self.lines[hello.rank], self.hellos[hello.rank] = line, hello
-            self._miss(n, time.monotonic() > end)
+            self._miss(n, late > CONNECT_SECONDS)
         self._tell_where_others_are()
 
     def _miss(self, n: int | None, late: bool) -> None:
@@ -153,10 +147,10 @@ class Crew:
         here = self.starter.listener.address.split(":")[0]
         peer = self.lines[0].peer
         host = here if peer.startswith("127.") else peer
-        told = messages.Welcome(self.starter.folder, host, self.hellos[0].port, self.device)
+        told = messages.Welcome(host, self.hellos[0].port or 0, self.device)
         for line in self.lines.values():
             line.send(told)
-        local_ranks.update(self.local_pids)
+        processes.local_ranks.update(self.local_pids)
 
     def _missing(self, n: int | None) -> str:
         dead = [rank for rank, line in self.lines.items() if line.ended]
@@ -185,7 +179,7 @@ class Turn:
     ) -> None:
         self.crew, self.id, self.limit = crew, order.id, limit
         self.ranks, self.outcomes = ranks, dict[int, Outcome]()
-        self.printer, self.heard = printer.Printer(ranks), dict[int, str]()
+        self.printer = printer.Printer(ranks)
         if isinstance(order, SHOWN):
             printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
@@ -193,8 +187,6 @@ class Turn:
         self.unsaid = set(crew.lines) - set(ranks) - set(crew.states)  # who owes its state
         for rank in set(crew.lines) - set(ranks):
             self.watch.end(rank, crew.states.get(rank, FINISHED), self.started)
-        self.answered = dict.fromkeys(ranks, self.started)
-        self.counts = dict(crew.counts)
         self.gone, self.notices = dict[int, float](), dict[int, Died]()
         self.why, self.asked, self.patience = "", 0.0, float(STOP_SECONDS)
         self.ended_waits: Snapshot | None = None  # how things stood when all waits were ended
@@ -221,18 +213,18 @@ class Turn:
         """How the order ended on each rank. Raises: RankError or RanksInterrupted where it went
         wrong.
         """
-        verdict = None
+        given_up = False
         with _interrupts() as bell:
-            while self.unfinished and not verdict:
+            while self.unfinished and not given_up:
                 self._listen(bell)
                 self._count_the_dead()
-                verdict = self._look(time.monotonic())
+                given_up = self._look(time.monotonic())
                 self.printer.refresh(time.monotonic() - self.started)
-        ended = verdict is not None or any(failure.final for failure in self._failures)
+        ended = given_up or any(failure.final for failure in self._failures)
         if ended:
             self.crew.dismiss()
         self.printer.finish_all()
-        wrong = self._wrong(verdict)
+        wrong = self._wrong(given_up)
         reason = "" if ended else self._in_step()
         if wrong:
             interrupted = self.why.startswith("Int")
@@ -243,7 +235,7 @@ class Turn:
         print(reason.lstrip(), end="\n" if reason else "", flush=True)
         return self.outcomes
 
-    def _wrong(self, verdict: Verdict | None) -> str:
+    def _wrong(self, given_up: bool) -> str:
         """What went wrong, "" where nothing did; after the waits were ended, what was so before."""
         then = self.ended_waits or self._snapshot(0)
         failures = {rank: o.failure for rank, o in then.outcomes.items() if o.failure}
@@ -252,18 +244,18 @@ class Turn:
             return report.stopped(self.why, {**failures, **then.places})
         if kinds:
             return report.failed(then.outcomes, then.places)
-        if verdict or self.ended_waits:
+        if given_up or self.ended_waits:
             return report.stuck(then.outcomes, then.places, then.states)
         return ""
 
     def _in_step(self) -> str:
         """Notes where the ranks stand; a line for the message where the next group is a new one."""
         failures = self._failures
-        reason = steps.astray(self.counts, self.crew.counts, bool(failures))
+        reason = steps.astray(self.crew.counts, bool(failures))
         if any(failure.kind == "group" for failure in failures):
             reason = steps.BROKEN
         reason = steps.FREED if self.ended_waits else reason
-        self.crew.counts, self.crew.astray = self.counts, bool(reason)
+        self.crew.astray = bool(reason)
         return f"\n{reason} {steps.ANEW}" if reason else ""
 
     def _listen(self, bell: int) -> None:
@@ -290,20 +282,18 @@ class Turn:
             self.pulse.beat(now)
         match message:
             case messages.Printed(stream="pipe"):
-                self.heard[rank] = self.heard.get(rank, "") + message.text
-                self.printer.overhear(rank, message.text)
+                self.printer.overheard[rank] += message.text
             case messages.Printed():
                 self.printer.add(rank, message.stream, message.text)
             case messages.Seen(id=self.id):
-                self.answered[rank] = now
                 self.watch.add(rank, message.place, now)
                 self.pulse.sample(rank, message.place, now)
             case messages.Left() if rank in self.unsaid:
                 self.unsaid.discard(rank)
                 self.crew.states[rank] = self.watch.ended[rank] = message.state
             case messages.Done(id=self.id):
-                self.printer.add(rank, "stdout", self.heard.pop(rank, ""))
-                self.counts[rank] = message.counts
+                self.printer.add(rank, "stdout", self.printer.overheard.pop(rank, ""))
+                self.crew.counts[rank] = message.counts
                 said = message.failure, payload, message.records, message.calls
                 self._end(rank, Outcome(now, *said))
 
@@ -328,14 +318,18 @@ class Turn:
                 self._end_of_process(rank, Died(0, None))
 
     def _end_of_process(self, rank: int, notice: Died) -> None:
-        heard = self.heard.pop(rank, "")
+        heard = self.printer.overheard.pop(rank, "")
         self.printer.add(rank, "stdout", before_the_crash(heard + notice.printed))
         place = self.watch.places.get(rank)
         failure = report.died(rank, notice.code, heard + notice.words, place)
         self._end(rank, Outcome(self.gone.get(rank, time.monotonic()), failure))
 
-    def _look(self, now: float) -> Verdict | None:
-        """Samples the ranks, lets go who waits for ever, and says whether to give up."""
+    def _look(self, now: float) -> bool:
+        """Samples the ranks, ends waits that would never end, and says whether to give up on ranks.
+
+        That is so where a process is gone, and the others wait for it or work on for too long, and
+        where ranks were asked to stop, or their waits were ended, in vain.
+        """
         failed = bool(self._failures)
         if now - self.sampled >= (HURRIED_SAMPLE_SECONDS if failed else SAMPLE_SECONDS):
             self._sample(now)
@@ -348,24 +342,23 @@ class Turn:
                 self.watch.freeze(rank)
         deaths = [o.at for o in self.outcomes.values() if o.failure and o.failure.kind == "died"]
         if self.watch.stuck(self.unfinished, failed):
-            if deaths:
-                return Verdict.DEADLOCK
-            self._end_waits(now)
-            return None
+            if not deaths:
+                self._end_waits(now)
+            return bool(deaths)
         if deaths and now - min(deaths) > BEREFT_SECONDS:
-            return Verdict.RANK_DIED
+            return True
         if self.unfinished and now - self.started > self.tell_at:
             doubts = self.watch.doubts(self.unfinished, failed)
             self.printer.say(report.running(self.tell_at, self._places(), doubts))
             self.tell_at *= 2
-        return None
+        return False
 
-    def _wait_for_the_end(self, now: float) -> Verdict | None:
-        """After ranks were asked to stop, or let go: who waits for another is let go too."""
+    def _wait_for_the_end(self, now: float) -> bool:
+        """Whether to give up on ranks that were asked to stop, or whose waits were ended."""
         if self.ended_waits is None and now - self.asked > PATIENT_STOP_SECONDS:
             self._end_waits(now)
         since = self.ended_waits.at if self.ended_waits else self.asked
-        return Verdict.UNRESPONSIVE if now - since > self.patience else None
+        return now - since > self.patience
 
     def _end_waits(self, now: float) -> None:
         """Ends every wait for another rank, on all ranks: their group is of no use any more."""
@@ -403,13 +396,10 @@ class Turn:
 
     def _is_frozen(self, rank: int, now: float) -> bool:
         """Whether a rank of this machine gives no answer because it was stopped by a signal."""
-        if now - self.answered[rank] < 4 * SAMPLE_SECONDS or rank in self.gone:
+        silent = now - self.watch.seen.get(rank, self.started)
+        if silent < 4 * SAMPLE_SECONDS or rank in self.gone:
             return False
-        try:
-            stat = Path(f"/proc/{self.crew.hellos[rank].pid}/stat").read_text()
-        except OSError:
-            return False
-        return stat.rpartition(")")[2].split()[0] in "Tt"
+        return processes.is_stopped(self.crew.hellos[rank].pid)
 
     def _places(self) -> dict[int, Place]:
         return {r: p for r, p in self.watch.places.items() if r in self.unfinished}

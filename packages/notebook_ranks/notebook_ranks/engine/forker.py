@@ -6,7 +6,6 @@ notebook goes, however it goes, the helper kills every process that came from it
 
 import gc
 import os
-import shutil
 import signal
 import sys
 import traceback
@@ -15,8 +14,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from notebook_ranks import messages, processes
+from notebook_ranks.cells import shell
 from notebook_ranks.engine import rank_program, wire
-from notebook_ranks.groups import group
 
 LAST_WORDS = 20_000  # bytes
 POLL_SECONDS = 0.25
@@ -30,13 +29,12 @@ class Forker:
 
     def __init__(self, line: wire.Line, address: str, bell: int) -> None:
         self.line, self.address, self.bell = line, address, bell
-        self.folder = group.new_folder()
         self.ranks: dict[int, tuple[int, int]] = {}  # pid: rank, reading end of its pipe
 
     def serve(self) -> None:
         """Forks and kills as told, until the notebook is gone."""
         notebook = os.getppid()
-        self.line.send(messages.HelperReady(self.folder))
+        self.line.send(messages.HelperReady())
         try:
             while os.getppid() == notebook:
                 ready = wait([self.line.connection, self.bell], POLL_SECONDS)
@@ -50,7 +48,6 @@ class Forker:
             pass
         finally:
             self.kill()
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def obey(self, order: messages.Fork | messages.Kill) -> None:
         self.kill()
@@ -62,6 +59,7 @@ class Forker:
 
     def fork(self, rank: int, order: messages.Fork) -> None:
         reading, writing = os.pipe()
+        os.set_blocking(reading, False)
         pid = os.fork()
         if pid == 0:
             try:
@@ -125,7 +123,6 @@ class Forker:
 def read_all(reading: int) -> str:
     """What is left in a pipe, its end where it is long."""
     found = b""
-    os.set_blocking(reading, False)  # the rank shares this, so only now that it is gone
     with suppress(BlockingIOError):
         while piece := os.read(reading, 65536):
             found = (found + piece)[-LAST_WORDS:]
@@ -147,6 +144,7 @@ def main() -> None:
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
+    shell.make()
     gc.collect()
     gc.freeze()
     Forker(line, address, reading).serve()

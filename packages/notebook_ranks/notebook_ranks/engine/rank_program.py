@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from notebook_ranks import messages, processes
 from notebook_ranks.cells import cell, chain, output, place, shell, stand_ins
 from notebook_ranks.engine import wire
-from notebook_ranks.groups import flight, notes, spawned, waits
+from notebook_ranks.groups import notes, spawned, waits
 from notebook_ranks.groups.group import ENDED, Group, choose_backend
 from notebook_ranks.groups.steps import Counter
 from notebook_ranks.messages import Order, Place
@@ -51,7 +51,7 @@ class Rank:
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any] = {}
         self.group: Group | None = None
-        self.flight, self.counter = flight.Reader(), Counter()
+        self.counter = Counter()
 
     def serve(self) -> None:
         """Does orders until the notebook is gone."""
@@ -69,22 +69,14 @@ class Rank:
 
     def _greet(self) -> None:
         """Tells the notebook who this is, hears where the others are, and fills the namespace."""
-        server = self._serve_store() if wire.STORE in os.environ else None
-        port, host = server.port if server else None, socket.gethostname()
         rank, size = self.ids.rank, self.ids.world_size
+        store = serve_store(self.line.peer) if rank == 0 else None
+        port, host = store.port if store else None, socket.gethostname()
         self.line.send(messages.Hello(rank, size, self.pid, host, port))
         welcome, _ = self.line.receive()
-        self.group = open_group(self.ids, welcome, server)
+        self.group = open_group(self.ids, welcome, store)
         self.names = namespace(self.ids, self.group)
         self.output.end()
-
-    def _serve_store(self) -> Any:
-        import torch.distributed as dist
-
-        if self.ids.rank:
-            return None
-        size = self.ids.world_size
-        return dist.TCPStore("0.0.0.0", 0, size, is_master=True, wait_for_workers=False)
 
     def _do(self, order: Order, payload: bytes) -> None:
         self.output.begin()
@@ -106,7 +98,7 @@ class Rank:
                 failure.kind, failure.message = "python", ENDED
             # NCCL's failure may leave a GPU in any state.
             failure.final = self.group.backend == "nccl" and failure.kind == "group"
-        records, counts = self.counter.look(self.flight)
+        records, counts = self.counter.look(bool(self.group) and self.group.backend == "gloo")
         done = messages.Done(order.id, failure, records, notes.new_calls(), counts)
         self.line.send(done, result or b"")
         self.finished = order.id
@@ -124,7 +116,6 @@ class Rank:
             self.prepared = True
         if self.group and order.group:
             self.group.prepare(order.key, order.group)
-            self.counter.recorded = self.group.backend == "gloo" and not order.group.debug
         match order:
             case messages.RunCell():
                 place.remember(order.filename, order.shown, order.called)
@@ -148,7 +139,8 @@ class Rank:
                 if not self.line.waiting(TICK_SECONDS):
                     if os.getppid() != parent:
                         raise EOFError
-                    self._relieve()
+                    if self.busy:
+                        self.output.flush()  # what was printed is on its way soon
                     self._say_what_is_left()
                     continue
                 message, payload = self.line.receive()
@@ -165,11 +157,6 @@ class Rank:
                         self.orders.put((message, payload))
         except (EOFError, OSError):
             end(self.pid)
-
-    def _relieve(self) -> None:
-        """Between two orders: what was printed is on its way soon."""
-        if self.busy:
-            self.output.flush()
 
     def _say_where(self, order: int) -> None:
         nccl = self.group is not None and self.group.backend == "nccl"
@@ -201,22 +188,31 @@ class Rank:
         spawned.in_fork()
 
 
-def open_group(ids: Ids, welcome: messages.Welcome, server: Any) -> Group:
-    """The rank's group, with its backend and device; `server` is the store that rank 0 holds."""
+def serve_store(notebook: str) -> Any:
+    """The store in which all ranks meet; other machines reach it only if the notebook is on one."""
+    import torch.distributed as dist
+
+    here = "127.0.0.1" if notebook.startswith("127.") else "0.0.0.0"
+    listening = socket.create_server((here, 0))
+    port = listening.getsockname()[1]
+    return dist.TCPStore(
+        here, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach()
+    )
+
+
+def open_group(ids: Ids, welcome: messages.Welcome, store: Any) -> Group:
+    """The rank's group, with its backend and device; `store` is the one that rank 0 serves."""
     import torch
     import torch.distributed as dist
 
-    if welcome.folder is None and server is None:
-        server = dist.TCPStore(welcome.host, welcome.port or 0, is_master=False)
+    store = store or dist.TCPStore(welcome.host, welcome.port, is_master=False)
     notes.install()
-    group = Group(ids.rank, ids.world_size, welcome.folder, server)
     gpus = torch.cuda.device_count() if welcome.device != "cpu" else 0
     here = int(os.environ.get("LOCAL_WORLD_SIZE", ids.world_size))
-    found = choose_backend(here, gpus, ids.local_rank, welcome.device)
-    group.backend, group.device = found
-    if group.device.startswith("cuda"):
-        torch.cuda.set_device(group.device)
-    return group
+    backend, device = choose_backend(here, gpus, ids.local_rank, welcome.device)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    return Group(ids.rank, ids.world_size, store, backend, device)
 
 
 def namespace(ids: Ids, group: Group) -> dict[str, Any]:
@@ -228,12 +224,14 @@ def namespace(ids: Ids, group: Group) -> dict[str, Any]:
     _seed(ids.rank)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    spawned.install(group.folder)
+    spawned.install(group.store)
     stand_ins.install()
     chain.install()
     found = module.__dict__
-    found |= {"torch": torch, "dist": dist, "device": torch.device(group.device or "cpu")}
-    found |= {**ids._asdict(), "get_ipython": shell.get_ipython}
+    found |= {"torch": torch, "dist": dist, "device": torch.device(group.device)}
+    found |= {**ids._asdict(), "get_ipython": shell.make}
+    ipython = shell.make()
+    ipython.user_module, ipython.user_ns = module, found
     return found
 
 

@@ -34,8 +34,6 @@ PROGRAM = ["-m", "notebook_ranks.engine.rank_program"]
 class Starter:
     """Starts ranks, which dial in at `listener`; hears of their deaths, and ends them."""
 
-    folder: str | None = None  # where the ranks' FileStores are, None where they share no folder
-
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.listener = wire.Listener(host)
         self._running: list[subprocess.Popen[bytes]] = []
@@ -128,8 +126,7 @@ class Forked(Starter):
             if not self.alive() or time.monotonic() > end:
                 raise RanksError(f"The ranks' helper didn't start. It said: {self.said()}")
             if found := self.listener.accept(0.1):
-                self._line, ready = found
-                self.folder = ready.folder
+                self._line, _ = found
         return self._line
 
     def watched(self) -> list[wire.Line]:
@@ -162,8 +159,6 @@ class Forked(Starter):
             self._line = None
             self._wait()
         super().close()
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Spawned(Starter):
@@ -173,7 +168,7 @@ class Spawned(Starter):
         for rank in range(n or 1):
             ids = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": n, "LOCAL_WORLD_SIZE": n}
             own = {name: str(value) for name, value in ids.items()}
-            self._launch([sys.executable, *PROGRAM], {**environment, **own, wire.STORE: "server"})
+            self._launch([sys.executable, *PROGRAM], {**environment, **own})
 
     def notices(self) -> list[Died]:
         ended = [(rank, p.pid, p.poll()) for rank, p in enumerate(self._running)]
@@ -190,9 +185,16 @@ class Launched(Starter):
         self._commands = [shlex.split(command) for command in commands]
 
     def start(self, n: int | None, environment: dict[str, str]) -> None:
+        # A kernel's PATH may lack the folder of its own Python, where torchrun is.
+        path = os.pathsep.join([environment.get("PATH", ""), os.path.dirname(sys.executable)])
         for command in self._commands:
-            whole = [*command, *program_of(command)]
-            self._launch(whole, {**environment, wire.STORE: "server"})
+            program = shutil.which(command[0], path=path)
+            if program is None:
+                raise RanksError(
+                    f"There is no program {command[0]!r} on this machine's PATH, nor beside "
+                    f"{sys.executable}. Give ranks.connect its full path, or install it."
+                )
+            self._launch([program, *command[1:], *program_of(command)], environment)
 
     def notices(self) -> list[Died]:
         """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
@@ -204,9 +206,10 @@ class Launched(Starter):
         ]
 
     def said(self) -> str:
-        """The last lines of the workers, or of a starter that doesn't report on them."""
+        """The first and the last lines of the workers, or of a starter that ran none."""
         lines = DEATH.split(self._written())[0].splitlines()
-        return "\n".join([line for line in lines if not AGENT.match(line)][-5:])
+        told = [line for line in lines if line.strip("- ") and not AGENT.match(line)]
+        return "\n".join(told if len(told) <= 10 else [*told[:5], "…", *told[-5:]])
 
 
 def program_of(command: Sequence[str]) -> list[str]:
@@ -214,7 +217,7 @@ def program_of(command: Sequence[str]) -> list[str]:
     names = {Path(word).name for word in command}
     if names & {"torchrun", "torch.distributed.run"}:
         return PROGRAM
-    passed_on = [wire.ADDRESS, wire.STORE, "PYTHONPATH"]
+    passed_on = [wire.ADDRESS, "PYTHONPATH"]
     passed_on += [wire.PREPARE] if wire.PREPARE in os.environ else []
     exported = [word for name in passed_on for word in ("-x", name)]
     return [*(exported if names & {"mpirun", "mpiexec"} else []), sys.executable, *PROGRAM]

@@ -19,7 +19,6 @@ from notebook_ranks import messages
 
 ADDRESS = "NOTEBOOK_RANKS"  # the environment variable that says where to dial: host:port:key
 PREPARE = "NOTEBOOK_RANKS_PREPARE"  # "module:function", called in each rank before its first cell
-STORE = "NOTEBOOK_RANKS_STORE"  # set where rank 0 holds the store: there is no shared folder
 HANDSHAKE_SECONDS = 5
 SEND_SECONDS = 20
 HEARS = {kind: msgspec.json.Decoder(kind) for kind in (messages.ToNotebook, messages.FromNotebook)}
@@ -39,7 +38,8 @@ class Line:
         try:
             head = msgspec.json.encode(message)
         except UnicodeEncodeError:  # half of a character, as an odd file's name has
-            head = json.dumps(msgspec.to_builtins(message)).encode()
+            text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
+            head = text.encode(errors="replace")
         with self._sending:
             self.connection.send_bytes(struct.pack("!I", len(head)) + head + payload)
 
@@ -47,11 +47,7 @@ class Line:
         """The next message; waits for it."""
         found = self.connection.recv_bytes()
         (length,) = struct.unpack_from("!I", found)
-        head, payload = found[4 : 4 + length], found[4 + length :]
-        try:
-            return HEARS[self._hears].decode(head), payload
-        except msgspec.DecodeError:  # half of a character
-            return msgspec.convert(json.loads(head), self._hears), payload
+        return HEARS[self._hears].decode(found[4 : 4 + length]), found[4 + length :]
 
     def waiting(self, seconds: float = 0) -> bool:
         """Whether a message comes within that time."""

@@ -46,16 +46,3 @@ def collective(entry: Record) -> Collective:
 def pending(found: list[Record]) -> list[Record]:
     """Of the entries those that aren't done, the oldest first."""
     return [e for e in found if not e.get("retired") and e.get("state") != "completed"]
-
-
-class Reader:
-    """Reads what is new since it last looked."""
-
-    def __init__(self) -> None:
-        self._seen = -1
-
-    def fresh(self, found: list[Record]) -> list[Collective]:
-        """The collectives among the entries that are new."""
-        found = [e for e in found if e["time_created_ns"] > self._seen]
-        self._seen = max([self._seen, *(e["time_created_ns"] for e in found)])
-        return [collective(e) for e in found if not e["is_p2p"]]

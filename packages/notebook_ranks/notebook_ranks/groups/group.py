@@ -1,25 +1,24 @@
-"""A rank's process group: which backend, and over which store."""
+"""A rank's default process group: opened by the ranks, or by a cell's `init_process_group`."""
 
 import os
-import tempfile
-from contextlib import suppress
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
-from notebook_ranks.groups import flight, notes, opening, torch_inside
-from notebook_ranks.groups.connections import Connections
+from notebook_ranks.groups import flight, notes, spawned, torch_inside
 from notebook_ranks.messages import Failure, Grouping
 
 OPENED_AS = {"nccl": "cpu:gloo,cuda:nccl"}  # CPU tensors go through gloo on every machine
-LOST = (
-    "The folder of the ranks' store was deleted: the group was opened anew. Make again what was "
-    "made over the old one (DDP, FSDP, new_group, a device mesh)."
-)
+OPTIONS = ("store", "pg_options", "device_id", "_ranks")  # what the group that is there hasn't got
 ENDED = (
     "This was made over a group that has been closed since (after a failure, or by an "
     "init_process_group). Make it again: DDP, FSDP, new_group or the device mesh."
 )
 UNKNOWN = ("is not initialized in the world group map", "Group is not registered")  # torch's words
+OPEN_FILES = "/proc/self/fd"  # Linux; elsewhere no connection is known, and none is cut
+Asked = dict[str, Any]  # the arguments of an `init_process_group`
 
 
 def choose_backend(n: int, gpus: int, local_rank: int, wanted: str | None) -> tuple[str, str]:
@@ -38,85 +37,78 @@ def choose_backend(n: int, gpus: int, local_rank: int, wanted: str | None) -> tu
 
 
 class Group:
-    """Opens the default group of this rank, each time over a fresh store.
+    """Opens the default group of this rank, each time under new names in `store`.
 
-    `folder` is one that all ranks share (a FileStore, which needs no port and no name service);
-    without it `server`, a TCPStore that rank 0 holds, is asked.
+    From now on `init_process_group` on this rank is this package's. A program opens a group in its
+    first lines: that takes over the group that is there, or opens the one that it asks for, without
+    a port, an address or a file of its own.
     """
 
-    def __init__(self, rank: int, world_size: int, folder: str | None, server: Any) -> None:
-        self.rank, self.world_size = rank, world_size
-        self.folder, self.server = folder, server
-        self.backend: str | None = None
-        self.device: str | None = None
-        self.claimed = False  # whether the cell called init_process_group
-        self.wait = timedelta(days=1)
-        self._cell, self._opened, self._debug, self._file = "", 0, False, ""
-        self._default: Any = None  # what was opened last
+    def __init__(
+        self, rank: int, world_size: int, store: Any, backend: str = "gloo", device: str = "cpu"
+    ) -> None:
+        self.rank, self.world_size, self.store = rank, world_size, store
+        self.backend, self.device = backend, device
+        self._wait = timedelta(days=1)
+        self._claimed = False  # whether the cell called init_process_group
+        self._cell, self._opened, self._debug = "", 0, False
         self._ended = False  # whether somebody may still hold a group that was closed
-        self.connections = Connections()
-        torch_inside.around_new_groups(self.connections.watched)
-        self.init = opening.install(self)
+        self._connections, self._owner = Connections(), os.getpid()
+        torch_inside.around_new_groups(self._connections.watched)
+        self._init = torch_inside.replace_init(self._asked_for)
 
     def prepare(self, key: str, wanted: Grouping) -> None:
         """Before a cell: a default group in which all ranks are in step.
 
-        `key` names its store, as no other cell's is named.
+        `key` is in the names of its stores, as in no other cell's.
         """
         import torch.distributed as dist
 
-        self._cell, self._opened, self.claimed = key, 0, False
+        self._cell, self._opened, self._claimed = key, 0, False
         notes.opened = 0
-        self.wait = timedelta(seconds=wanted.timeout)
+        self._wait = timedelta(seconds=wanted.timeout)
         if self._ended:  # looking takes 0.3 ms
-            self.connections.settle()
-        lost = not wanted.anew and self._is_lost()
-        if dist.is_initialized() and (lost or wanted.anew or wanted.debug != self._debug):
+            self._connections.settle()
+        if dist.is_initialized() and (wanted.anew or wanted.debug != self._debug):
             self.close()
             flight.forget()
         self._set_debug(wanted.debug)
         if dist.is_initialized():
-            torch_inside.set_timeout(self.wait)
+            torch_inside.set_timeout(self._wait)
         else:
-            self.open(**self.usual())
-        if lost and self.rank == 0:
-            print(LOST)
+            self._open(**self._usual())
 
     @property
-    def usual_backend(self) -> str | None:
+    def _usual_backend(self) -> str:
         """The backend of the default group that a cell finds, as torch is told it."""
-        return OPENED_AS.get(self.backend or "", self.backend)
+        return OPENED_AS.get(self.backend, self.backend)
 
-    def usual(self) -> dict[str, Any]:
+    def _usual(self) -> Asked:
         """What `init_process_group` is told for the default group that a cell finds."""
+        import torch.distributed as dist
+
+        self._opened += 1
+        with self._connections.watched():  # one of its own, so that it can be cut
+            store = dist.PrefixStore(f"{self._cell}-{self._opened}", self.store.clone())
         return {
-            "backend": self.usual_backend, "store": self.store(),
-            "rank": self.rank, "world_size": self.world_size, "timeout": self.wait,
+            "backend": self._usual_backend, "store": store,
+            "rank": self.rank, "world_size": self.world_size, "timeout": self._wait,
         }  # fmt: skip
 
-    def open(self, **asked: Any) -> None:
+    def _open(self, **asked: Any) -> None:
         """Opens the default group, as torch does."""
         notes.opened += 1
         if torch_inside.default_group() is None:
             torch_inside.count_anew()
-        self.init(**asked)
-        self._default = torch_inside.default_group()
-
-    def _is_lost(self) -> bool:
-        """Whether the file is gone over which the ranks of the open group meet for new ones."""
-        mine = self._default is not None and self._default is torch_inside.default_group()
-        return mine and bool(self._file) and not os.path.exists(self._file)
+        self._init(**asked)
 
     def close(self) -> None:
         """Ends all groups; who uses one of them again gets an error, on every rank."""
         import torch.distributed as dist
 
-        if self.backend == "nccl":
-            torch_inside.abort_groups()
-        self.connections.cut()
+        self.give_up()
         if dist.is_initialized():  # an abort leaves nothing
             dist.destroy_process_group()
-        self._ended = True
 
     def give_up(self) -> None:
         """Ends every wait for other ranks, each with an error in its own thread.
@@ -124,16 +116,14 @@ class Group:
         Any thread may call it. The groups are of no use then: `prepare` must open them anew.
         """
         self._ended = True
-        self.connections.cut()
-        if self._file:
-            _spoil(self._file)
+        self._connections.cut()
         if self.backend == "nccl":
             torch_inside.abort_groups()
 
     def is_an_ended_one(self, failure: Failure) -> bool:
         """Whether a group failed because it was closed, and not because another rank is gone."""
         unknown = any(words in failure.message for words in UNKNOWN)
-        cut = failure.kind == "group" and self.connections.whole
+        cut = failure.kind == "group" and self._connections.whole
         return self._ended and (unknown or cut)
 
     def _set_debug(self, debug: bool) -> None:
@@ -144,28 +134,106 @@ class Group:
         os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL" if debug else "OFF"
         dist.set_debug_level_from_env()
 
-    def store(self) -> Any:
-        """A store that no group has used: stale keys make a second start fail."""
+    def _asked_for(self, own: Callable[..., None], asked: Asked) -> None:
+        """`init_process_group` as a program calls it; `own` is torch's.
+
+        The first call of a cell takes over or replaces the group; a second one is torch's to judge.
+        Raises: ValueError where the cell asks for what these ranks aren't.
+        """
         import torch.distributed as dist
 
-        self._opened, self._file = self._opened + 1, ""
-        name = f"{self._cell}-{self._opened}"
-        if self.folder is None:
-            with self.connections.watched():  # one of its own, so that it can be cut
-                return dist.PrefixStore(name, self.server.clone())
-        os.makedirs(self.folder, exist_ok=True)  # somebody may have tidied up
-        self._file = os.path.join(self.folder, name)
-        return dist.FileStore(self._file, self.world_size)
+        if os.getpid() != self._owner:
+            return spawned.opened(own, asked)
+        self._check(asked)
+        first, self._claimed = not self._claimed, True
+        if dist.is_initialized() and first:
+            if self._is_there(asked):
+                return torch_inside.set_timeout(asked.get("timeout") or self._wait)
+            self.close()
+        if dist.is_initialized() or asked.get("store") is not None:
+            return self._open(**asked)
+        ours = ("init_method", "rank", "world_size")
+        given = {k: v for k, v in asked.items() if v is not None and k not in ours}
+        self._open(**self._usual() | given)
+
+    def _is_there(self, asked: Asked) -> bool:
+        """Whether the group that is open is what the cell asks for."""
+        if any(asked.get(name) is not None for name in OPTIONS):
+            return False
+        return asked.get("backend") in (None, "cpu:gloo", self.backend, self._usual_backend)
+
+    def _check(self, asked: Asked) -> None:
+        """Raises: ValueError for another rank, another number of ranks, or NCCL without a GPU."""
+        rank, size = asked.get("rank", -1), asked.get("world_size", -1)
+        if rank not in (-1, None, self.rank):
+            raise ValueError(
+                f"init_process_group was given rank={rank}, and this is rank {self.rank}. "
+                "Leave rank= out, or pass the `rank` that every cell has."
+            )
+        if size not in (-1, None, self.world_size):
+            raise ValueError(
+                f"init_process_group was given world_size={size}, and there are {self.world_size} "
+                f"ranks here. Begin the cell with %%ranks {size}, or pass `world_size`."
+            )
+        if "nccl" in str(asked.get("backend")).lower() and self.device == "cpu":
+            raise ValueError(
+                'The backend "nccl" needs a GPU for each rank, and these ranks are on the CPU. '
+                'Take "gloo" here; init_process_group() without a backend takes what fits on each '
+                "machine."
+            )
 
 
-def _spoil(file: str) -> None:
-    """Lets a FileStore's file lead nowhere: who waits for a key in it gets an error."""
-    circle = f"{file}.{os.getpid()}"
-    with suppress(OSError):
-        os.symlink(file, circle)
-        os.replace(circle, file)
+class Connections:
+    """The connections of this rank's groups: cut where a group must not be used any more.
+
+    Whoever waits for a message on one that is cut gets an error, at both ends and in any thread. A
+    group that was destroyed lives on in whatever holds it (DDP, a mesh), and would go on sending to
+    the other ranks' old groups: without its connections it fails at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}  # what the system calls each, and its descriptor
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """What is opened in here belongs to a group."""
+        before = _sockets()
+        try:
+            yield
+        finally:
+            self._known |= {name: fd for name, fd in _sockets().items() if name not in before}
+
+    def settle(self) -> None:
+        """Forgets those that are closed."""
+        self._known = {name: fd for name, fd in _sockets().items() if name in self._known}
+
+    @property
+    def whole(self) -> bool:
+        """Whether none was closed since they settled: whoever they lead to is still there."""
+        return set(self._known) <= set(_sockets())
+
+    def cut(self) -> None:
+        """Ends all of them, here and at the other end."""
+        self.settle()
+        for name, descriptor in self._known.items():
+            with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+                same.getpeername()  # a listener has no peer, and gloo dies of one that is cut
+                if _name(same.fileno()) == name:  # the descriptor may be another's by now
+                    same.shutdown(socket.SHUT_RDWR)
+        self._known.clear()
 
 
-def new_folder() -> str:
-    """Where the FileStores of one notebook's ranks are."""
-    return tempfile.mkdtemp(prefix="course-ranks-")
+def _name(descriptor: int) -> str:
+    return os.readlink(f"{OPEN_FILES}/{descriptor}")
+
+
+def _sockets() -> dict[str, int]:
+    """The sockets of this process: the system's name for each, and its descriptor."""
+    found = {}
+    with suppress(FileNotFoundError):
+        for descriptor in os.listdir(OPEN_FILES):
+            with suppress(OSError):
+                name = _name(int(descriptor))
+                if name.startswith("socket:"):
+                    found[name] = int(descriptor)
+    return found

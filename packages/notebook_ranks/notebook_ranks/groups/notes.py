@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from notebook_ranks.groups import torch_inside
-from notebook_ranks.messages import Call
+from notebook_ranks.messages import Call, Messages
 
 COLLECTIVES = (
     "allreduce allreduce_coalesced broadcast reduce allgather _allgather_base gather scatter "
@@ -189,6 +189,19 @@ def _options(kept: Any, ranks: list[int]) -> tuple[str, int, list[list[int]]]:
     )
 
 
+def messages(kept_by: Ledger) -> list[Messages]:
+    """How many messages this process has begun in a group, by kind, peer and tag."""
+    return [
+        Messages(kept_by.name, kind, peer_of(kept_by.ranks, peer), tag, count)
+        for (kind, peer, tag), count in [*kept_by.messages.items()]
+    ]
+
+
+def peer_of(ranks: list[int], place: int) -> int | None:
+    """The rank at that place of a group; None for anybody, or where the group is gone."""
+    return ranks[place] if 0 <= place < len(ranks) else None
+
+
 def name_of(group: Any) -> str:
     """What all of its ranks call a group; "" for one that was made without torch's functions."""
     try:
@@ -206,6 +219,6 @@ def me() -> int | None:
 
 def groups() -> Iterator[tuple[Any, list[int]]]:
     """The groups that this process is in, with their members."""
-    for _, ranks, group in torch_inside.groups() or ():
+    for _, ranks, group in torch_inside.groups():
         if name_of(group):
             yield group, ranks

@@ -1,7 +1,7 @@
 """Processes that a cell starts (mp.spawn, mp.Process, a DataLoader's workers).
 
-A spawned process knows nothing of the cell: its functions and classes are sent by their code. Those
-that were started together meet over a file of their own, whatever port their program names: two
+A spawned process knows nothing of the cell: its functions and classes are sent by their code, and
+those that were started together meet in the ranks' store, whatever port their program names: two
 ranks that run it side by side would take one port both.
 """
 
@@ -13,12 +13,11 @@ import pickle
 import types
 from collections.abc import Callable
 from multiprocessing import reduction
-from pathlib import Path
 from typing import Any
 
 from notebook_ranks.groups import torch_inside
 
-Meeting = str | None  # where the processes of one start have their files: a folder and a prefix
+Meeting = tuple[str, int, str] | None  # host and port of the ranks' store, and a prefix in it
 TALKERS = (  # who sends to running processes, and the name under which it knows its pickler
     (multiprocessing.connection, "_ForkingPickler"),
     (multiprocessing.queues, "_ForkingPickler"),
@@ -28,7 +27,7 @@ TALKERS = (  # who sends to running processes, and the name under which it knows
 class _Here:
     """What this process knows of those that it starts, or of who started it."""
 
-    folder: str | None = None
+    store: Any = None
     meeting: Meeting = None
     known = False
     starts = opened = 0
@@ -51,9 +50,9 @@ class _Pickler(reduction.ForkingPickler):
         return _load, (cloudpickle.dumps(value), self._meeting)
 
 
-def install(folder: str | None) -> None:
-    """In a rank: what it starts from now on finds what its cells define, and meets in `folder`."""
-    _Here.folder, _Here.known = folder, True
+def install(store: Any) -> None:
+    """In a rank: what it starts from now on finds what its cells define, and meets in `store`."""
+    _Here.store, _Here.known = store, True
     _send_by_code()
     os.register_at_fork(before=_before_fork)
 
@@ -77,11 +76,11 @@ def _before_fork() -> None:
 
 def meeting() -> Meeting:
     """Where those that are started now meet: one place until all that were started have ended."""
-    if _Here.folder is None:
+    if _Here.store is None:
         return _Here.meeting
     if not multiprocessing.active_children():
         _Here.starts += 1
-    return os.path.join(_Here.folder, f"started-{os.getpid()}-{_Here.starts}")
+    return _Here.store.host, _Here.store.port, f"started-{os.getpid()}-{_Here.starts}"
 
 
 def _load(content: bytes, where: Meeting) -> Any:
@@ -108,8 +107,9 @@ def opened(own: Callable[..., None], asked: dict[str, Any]) -> None:
     import torch.distributed as dist
 
     _Here.opened += 1
-    Path(_Here.meeting).parent.mkdir(exist_ok=True)
-    store = dist.FileStore(f"{_Here.meeting}-{_Here.opened}", int(size))
+    host, port, prefix = _Here.meeting
+    server = dist.TCPStore(host, port, is_master=False)
+    store = dist.PrefixStore(f"{prefix}-{_Here.opened}", server)
     given = {name: value for name, value in asked.items() if name != "init_method"}
     own(**given | {"store": store, "rank": int(rank), "world_size": int(size)})
 
@@ -118,7 +118,7 @@ def in_fork() -> None:
     """In a process that a rank forked: it has no group yet, and starts none by its parent's."""
     torch_inside.forget_groups()
     _talk_by(_usual)  # to its parent, who has the same functions and classes
-    _Here.folder, _Here.opened = None, 0
+    _Here.store, _Here.opened = None, 0
 
 
 def begun() -> set[Any]:

@@ -1,8 +1,8 @@
 """What this package takes of torch that isn't public: one place to look when torch moves on.
 
 Seen in torch 2.13.0, the names in each docstring. 2.11.0 was read, not run: it has all of them, and
-of `notes.COLLECTIVES` it lacks those with `_single`. Where a torch lacks one, what rests on it does
-less: groups that can't be counted are opened anew after every failure, and old ones aren't cut off.
+of `notes.COLLECTIVES` it lacks those with `_single`. What a newer torch no longer has,
+`test_torch_inside.py` names.
 """
 
 import functools
@@ -23,36 +23,36 @@ Init = Callable[..., None]
 Group = tuple[str, list[int], Any]  # its name, its ranks, torch's ProcessGroup
 
 
+def _c10d() -> Any:
+    import torch.distributed.distributed_c10d
+
+    return torch.distributed.distributed_c10d
+
+
 def set_timeout(wait: timedelta) -> None:
     """How long the default group waits in a collective from now on.
 
-    `_set_pg_timeout`. Without it the group keeps the wait it was opened with.
+    `_set_pg_timeout`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    if hasattr(c10d, "_set_pg_timeout"):
-        c10d._set_pg_timeout(wait)
+    _c10d()._set_pg_timeout(wait)
 
 
 def default_group() -> Any:
     """The default group, None where there is none."""
-    import torch.distributed as dist
-
-    return dist.group.WORLD
+    return _c10d().group.WORLD
 
 
-def groups() -> list[Group] | None:
-    """The process groups of this process, the default one among them; None where it can't be known.
+def groups() -> list[Group]:
+    """The process groups of this process, the default one among them.
 
-    `_world` with `pg_map`, `pg_names` and `pg_group_ranks`.
+    `_world` with `pg_map` and `pg_names`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    try:
-        world = c10d._world
-        return [(str(world.pg_names[group]), members(group), group) for group in list(world.pg_map)]
-    except (AttributeError, KeyError):
-        return None
+    world = _c10d()._world
+    found = []
+    for group in list(world.pg_map):
+        with suppress(KeyError):  # another thread has just ended it
+            found.append((str(world.pg_names[group]), members(group), group))
+    return found
 
 
 def members(group: Any) -> list[int]:
@@ -60,9 +60,7 @@ def members(group: Any) -> list[int]:
 
     `_world.pg_group_ranks`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    places = getattr(getattr(c10d, "_world", None), "pg_group_ranks", {}).get(group, {})
+    places = _c10d()._world.pg_group_ranks.get(group, {})
     return sorted(places, key=places.get)
 
 
@@ -78,7 +76,7 @@ def classes() -> tuple[Any, Any, Any, Any]:
 
 
 def recorders() -> Iterator[list[dict[str, Any]]]:
-    """What each of torch's flight recorders holds; nothing where this torch has none.
+    """What each of torch's flight recorders holds; a torch without CUDA has none for NCCL.
 
     `_dump_fr_trace` and `_dump_nccl_trace_json` of `torch._C._distributed_c10d`.
     """
@@ -102,13 +100,11 @@ def patience_of(group: Any) -> float:
 
 
 def groups_made() -> int:
-    """How many groups have got a number as their name so far; 0 where it can't be known.
+    """How many groups have got a number as their name so far.
 
     `_world.group_count`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    return getattr(getattr(c10d, "_world", None), "group_count", 0)
+    return _c10d()._world.group_count
 
 
 def count_anew() -> None:
@@ -116,10 +112,7 @@ def count_anew() -> None:
 
     `_world.group_count`, which an `init_process_group` that fails leaves raised.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    if groups_made():
-        c10d._world.group_count = 0
+    _c10d()._world.group_count = 0
 
 
 def calls_of(group: Any) -> int | None:
@@ -130,7 +123,7 @@ def calls_of(group: Any) -> int | None:
     """
     try:
         return group._get_sequence_number_for_group()
-    except (AttributeError, RuntimeError):
+    except RuntimeError:
         return None
 
 
@@ -139,10 +132,8 @@ def abort_groups() -> None:
 
     `_abort_process_group`, for NCCL alone.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    if hasattr(c10d, "_abort_process_group") and default_group() is not None:
-        c10d._abort_process_group()
+    if default_group() is not None:
+        _c10d()._abort_process_group()
 
 
 def forget_groups() -> None:
@@ -150,19 +141,15 @@ def forget_groups() -> None:
 
     The maps of `_world`, and `_unregister_all_process_groups`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    world = getattr(c10d, "_world", None)
-    if world is None:
-        return
+    c10d = _c10d()
+    world = c10d._world
     for name in ("pg_map", "pg_names", "pg_group_ranks", "pg_backend_config", "pg_to_tag"):
-        held = getattr(world, name, {})
+        held = getattr(world, name)
         _parents.append(dict(held))  # so that nothing of them is ended here
         held.clear()
-    getattr(world, "tags_to_pg", {}).clear()
+    world.tags_to_pg.clear()
     world.default_pg, world.group_count = None, 0
-    if hasattr(c10d, "_unregister_all_process_groups"):
-        c10d._unregister_all_process_groups()
+    c10d._unregister_all_process_groups()
 
 
 _parents: list[dict[Any, Any]] = []
@@ -173,11 +160,8 @@ def around_new_groups(around: Callable[[], Any]) -> None:
 
     `_new_process_group_helper`.
     """
-    import torch.distributed.distributed_c10d as c10d
-
-    make = getattr(c10d, "_new_process_group_helper", None)
-    if make is None:
-        return
+    c10d = _c10d()
+    make = c10d._new_process_group_helper
 
     def made(*args: Any, **kwargs: Any) -> Any:
         with around():

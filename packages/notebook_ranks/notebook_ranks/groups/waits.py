@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from notebook_ranks import processes
 from notebook_ranks.groups import flight, notes, torch_inside
-from notebook_ranks.messages import Messages, Need, State
+from notebook_ranks.messages import Need, State
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
 # Threads that wait for work and bring none of their own, by a file on their stack.
@@ -128,14 +128,9 @@ def _message(note: notes.Note) -> Need:
     group = note.ledger.group()
     ranks = torch_inside.members(group)
     return Need(
-        kind=note.kind, group=note.ledger.name, peer=_peer(ranks, note.peer), tag=note.tag,
+        kind=note.kind, group=note.ledger.name, peer=notes.peer_of(ranks, note.peer), tag=note.tag,
         number=note.number, ranks=ranks, seconds=torch_inside.patience_of(group),
     )  # fmt: skip
-
-
-def _peer(ranks: list[int], place: int) -> int | None:
-    """Who stands there in the group; None for anybody, or where the group is gone."""
-    return ranks[place] if 0 <= place < len(ranks) else None
 
 
 def collectives(pending: list[flight.Record]) -> list[Need]:
@@ -180,10 +175,7 @@ def state(entries: list[flight.Record]) -> State:
         if _is_used(group):
             found.joined |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
         found.calls += notes.told(kept_by, HISTORY)
-        found.messages += [
-            Messages(name, kind, _peer(ranks, peer), tag, count)
-            for (kind, peer, tag), count in [*kept_by.messages.items()]
-        ]
+        found.messages += notes.messages(kept_by)
     return found
 
 

@@ -28,21 +28,16 @@ def readable(source: str, filename: str) -> str:
         return translated
 
 
-def advice(message: str, n: int, before: int | None, lost: int) -> str:
+def advice(message: str, lost: int) -> str:
     """What to do about a name that the ranks lack, on lines of their own; "" for anything else.
 
-    Of `n` ranks that replaced others, `before` is how many those were, None after the first cell;
-    so many cells, `lost`, ran on the others, and a name from one of them may be missed later.
+    The first cells for ranks, as many as `lost`, ran on ranks that these have replaced.
     """
     lacking = LACKING.search(message)
     if lacking is None:
         return ""
-    name, mine = lacking[1], vars(sys.modules["__main__"])
-    gone = ""
-    if before is not None:
-        instead = f", {n} instead of {before}" * (before != n)
-        gone = f"These ranks are new{instead}: earlier variables went with the old ones."
-    elif cells := _naming(name, lost):
+    name, mine, gone = lacking[1], vars(sys.modules["__main__"]), ""
+    if cells := _naming(name, lost):
         gone = f"`{name}` went with the ranks that were there before: run {cells[-1]} again."
     if name not in mine:
         told = ""

@@ -4,15 +4,23 @@ Where somebody watches, a small area shows what the others are at meanwhile.
 """
 
 import json
+import os
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from notebook_ranks.page import live
 from notebook_ranks.watch.report import names
 
+UNATTENDED = "NOTEBOOK_RANKS_UNATTENDED"  # set where nobody watches: nothing is shown in between
+LIVE_AFTER_SECONDS = 1.0  # quicker cells have no live area
+REDRAW_SECONDS = 0.2
+WIDTH = 100  # characters of a line that are shown
+MAGIC = "%%ranks"
+Bundle = dict[str, Any]
 Piece = tuple[str, str]  # the stream's name and what was written to it
 TAIL_CHARS = 2_000  # so much of a rank's text is looked at for its last lines
 MANY_RANKS = 8  # more than these have one line each in the live area
@@ -29,8 +37,8 @@ class Printer:
         self._finished: set[int] = set()
         self._begun: dict[str, str] = {}  # an unfinished line for each stream
         self._log: list[tuple[int, str, str]] = []  # what was printed, rank by rank
-        self._overheard: dict[int, str] = {}
-        self._area = live.Area()
+        self.overheard: dict[int, str] = defaultdict(str)  # what programs wrote, added later
+        self._area = Area()
         self._held = False  # all that comes is printed with the rest, once the area goes
 
     def add(self, rank: int, stream: str, text: str) -> None:
@@ -41,10 +49,6 @@ class Printer:
             self.pieces[rank].append((stream, text))
         if rank not in self._waiting[1:]:  # also what a rank says that has finished
             self._print_new(rank)
-
-    def overhear(self, rank: int, text: str) -> None:
-        """What a rank's programs wrote, which is added later."""
-        self._overheard[rank] = (self._overheard.get(rank, "") + text)[-TAIL_CHARS:]
 
     def say(self, text: str) -> None:
         """Prints a line of the notebook's own."""
@@ -94,14 +98,14 @@ class Printer:
         self._begun.clear()
 
     def _print(self, rank: int, stream: str, lines: list[str]) -> None:
-        text = "".join(f"[rank {rank}] {live.as_it_stands(line)}\n" for line in lines)
+        text = "".join(f"[rank {rank}] {as_it_stands(line)}\n" for line in lines)
         if text:
             self._emit(rank, stream, text)
 
     def _emit(self, rank: int, stream: str, text: str) -> None:
         self._log.append((rank, stream, text))
         if not self._held:
-            _put(rank, stream, text)
+            _show(stream, text, f"[rank {rank}]")
 
     def _clear(self, rank: int, wait: bool) -> None:
         """Takes back what a rank has shown; what is printed only where a cell can be cleared."""
@@ -120,17 +124,18 @@ class Printer:
         for stream, pieces in groupby(self._log, key=itemgetter(1)):
             if stream == "display":
                 for rank, _, text in pieces:
-                    _put(rank, stream, text)
+                    _show(stream, text, f"[rank {rank}]")
             else:
-                _put(-1, stream, "".join(text for _, _, text in pieces))
+                _show(stream, "".join(text for _, _, text in pieces))
 
     def _unprinted(self) -> str:
         """The last lines of each rank that aren't printed: one or two for each."""
         count = 1 if len(self.pieces) > MANY_RANKS else 2
         lines = []
         for rank in self._waiting[:MOST_RANKS]:
-            out = live.last_lines(self._tail(rank, "stdout") + self._overheard.get(rank, ""))
-            err = live.last_lines(self._tail(rank, "stderr"))
+            heard = self.overheard[rank][-TAIL_CHARS:]
+            out = last_lines(self._tail(rank, "stdout") + heard)
+            err = last_lines(self._tail(rank, "stderr"))
             shown = out[-1:] + err[-1:] if out and err else out or err
             lines += [f"[rank {rank}] {line}" for line in shown[-count:]]
         return "\n".join(lines)
@@ -143,24 +148,28 @@ class Printer:
         return (begun + "".join(text for name, text in new if name == stream))[-TAIL_CHARS:]
 
 
-def _put(rank: int, stream: str, text: str) -> None:
+def _show(stream: str, text: str, label: str = "") -> None:
     """Writes to the notebook's stream, or shows a bundle: as its text where there are no pictures.
 
-    A bundle that may be updated is known by its rank, as others may use the same name.
+    A bundle that may be updated is known by its label, as other ranks may use the same name;
+    without a label it is shown anew.
     """
     if stream != "display":
         target = sys.stderr if stream == "stderr" else sys.stdout
-        target.write(text.encode(errors="replace").decode())
+        target.write(text)
         target.flush()
         return
-    shown, shell, label = json.loads(text), live.frontend(), f"[rank {rank}]"
+    shown, shell = json.loads(text), frontend()
     if shell is None:
         plain = str(shown["data"].get("text/plain", "(it has no text)"))
-        _put(rank, "stdout", "".join(f"{label} {line}\n" for line in plain.split("\n")))
-    else:
-        if not shown["update"]:
-            _put(rank, "stdout", f"{label}\n")
-        live.publish(shell, shown, label)
+        before = f"{label} " if label else ""
+        _show("stdout", "".join(f"{before}{line}\n" for line in plain.split("\n")))
+        return
+    if not label:
+        shown |= {"update": False, "id": None}
+    elif not shown["update"]:
+        _show("stdout", f"{label}\n")
+    publish(shell, shown, label)
 
 
 class Shown:
@@ -175,7 +184,7 @@ class Shown:
         return "".join(text for stream, text in self._pieces if stream != "display")
 
     @property
-    def displays(self) -> list[live.Bundle]:
+    def displays(self) -> list[Bundle]:
         """The data of its figures, HTML and the like; pictures are in base64."""
         return [json.loads(text)["data"] for stream, text in self._pieces if stream == "display"]
 
@@ -183,14 +192,8 @@ class Shown:
         return self.text
 
     def _ipython_display_(self) -> None:
-        shell = live.frontend()
         for stream, text in self._pieces:
-            if stream == "display" and shell is not None:
-                live.publish(shell, {**json.loads(text), "update": False, "id": None}, "")
-            elif stream == "display":
-                print(json.loads(text)["data"].get("text/plain", ""))
-            else:
-                print(text, end="", file=sys.stderr if stream == "stderr" else sys.stdout)
+            _show(stream, text)
 
 
 latest: list[Printer] = []  # that of the last cell
@@ -207,3 +210,78 @@ def output(rank: int) -> Shown:
     if rank not in ran:
         raise LookupError(f"Rank {rank} had no part in the last cell, only {names(ran)}.")
     return Shown(ran[rank])
+
+
+class Area:
+    """A few lines in a running cell, drawn again and again, and gone when it ends.
+
+    A cell's outputs can only be cleared together, so there is one only in a cell that is all ours.
+    """
+
+    def __init__(self) -> None:
+        self._shell = frontend()
+        self.allowed = self._shell is not None and _is_ours(self._shell)
+        self._id, self._text, self._drawn = "", "", 0.0
+
+    def due(self, seconds: float) -> bool:
+        """Whether it may be drawn, at `seconds` after the cell began."""
+        return self.allowed and seconds > max(LIVE_AFTER_SECONDS, self._drawn + REDRAW_SECONDS)
+
+    def draw(self, text: str, seconds: float) -> None:
+        """Shows this text."""
+        if text == self._text:
+            return
+        shown = {"data": {"text/plain": text}, "metadata": {}, "update": bool(self._id)}
+        self._id = self._id or os.urandom(8).hex()
+        publish(self._shell, {**shown, "id": self._id}, "ranks")
+        self._text, self._drawn = text, seconds
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be seen now."""
+        return bool(self._id)
+
+    def clear_cell(self, wait: bool) -> None:
+        """Takes the area and all else from the cell; with `wait`, when the next output comes."""
+        self._shell.display_pub.clear_output(wait=wait)
+        self._id, self._text = "", ""
+
+
+def _is_ours(shell: Any) -> bool:
+    """Whether the cell that runs is a `%%ranks` cell.
+
+    In a thread, only ipykernel 7 knows for which cell it works; an older one clears another.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        ipykernel = sys.modules["ipykernel"]
+        if ipykernel.version_info[0] < 7:
+            return False
+    parent: Bundle = getattr(shell, "get_parent", dict)()  # old kernels have none
+    code = (parent or {}).get("content", {}).get("code", "")
+    return str(code).lstrip().startswith(MAGIC)
+
+
+def frontend() -> Any:
+    """The shell of a notebook that somebody watches, which can show pictures; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or UNATTENDED in os.environ:
+        return None
+    shell = ipython.get_ipython()
+    return shell if hasattr(shell, "kernel") else None
+
+
+def publish(shell: Any, shown: Bundle, label: str) -> None:
+    """Shows a bundle in the cell; an identified one may be updated later."""
+    known = {"transient": {"display_id": f"{label} {shown['id']}"}} if shown["id"] else {}
+    shell.display_pub.publish(shown["data"], shown["metadata"], update=shown["update"], **known)
+
+
+def last_lines(text: str) -> list[str]:
+    """The last two lines that aren't empty, as a terminal shows them: the last state of each."""
+    lines = [as_it_stands(line)[:WIDTH] for line in text.split("\n")]
+    return [line for line in lines if line.strip()][-2:]
+
+
+def as_it_stands(line: str) -> str:
+    """What is left of a line that was written over: what comes after its last carriage return."""
+    return line.rstrip("\r").rpartition("\r")[2]

@@ -64,16 +64,7 @@ def save(
         "" if any("init_process_group" in cell for cell in cells) else INIT
     )
     body = "\n\n".join(_shown(cell).strip("\n") for cell in cells)
-    _write_whole(path, f"{head}\n{opening}\n{body}\n{ENDING}")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    path.write_text(f"{head}\n{opening}\n{body}\n{ENDING}", encoding="utf-8")
 
 
 def needed(earlier: Sequence[str], source: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 import notebook_ranks as ranks
 from notebook_ranks.engine import crew
-from notebook_ranks.page.live import UNATTENDED
+from notebook_ranks.page.printer import UNATTENDED
 from notebook_ranks.tests.kernels import CELL_SECONDS, Kernel
 
 if sys.platform != "linux":

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import torch
 
 import notebook_ranks as ranks
 from notebook_ranks.tests.torchrun import free_port
@@ -46,6 +47,11 @@ def test_a_cell_with_a_store_on_a_port_may_be_run_again(heard, failing):
     assert [heard(cell) for _ in range(3)] == ["b'0'"] * 3
     error = failing("if rank == 0:\n    other = dist.TCPStore('127.0.0.1', store.port, 1, True)")
     assert "This rank's own `store` still holds it: del store" in error
+
+
+@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch knows of GPUs")
+def test_a_line_that_asks_for_a_gpu_is_told_that_there_is_none(failing):
+    assert "asks for a GPU, and torch has none here" in failing("torch.cuda.set_device(rank)", 2)
 
 
 @pytest.mark.parametrize(

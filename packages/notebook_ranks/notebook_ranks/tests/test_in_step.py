@@ -84,3 +84,7 @@ def test_messages_that_all_arrived_are_no_reason_for_a_new_group(said, failing):
     among_three += "else:\n    for r in (1, 2):\n        dist.recv(x, r)"
     assert steps.ANEW not in said(among_three, 3)
     assert said("held is dist.group.WORLD") == "".join(f"[rank {r}] True\n" for r in range(3))
+    failing("1 / 0", 3)
+    assert said("held is dist.group.WORLD") == "".join(f"[rank {r}] True\n" for r in range(3))
+    ranks.run_cell(among_three, 3, debug=True)
+    assert steps.ANEW not in said("1", only=[0])

@@ -1,7 +1,5 @@
 """`init_process_group` at the top of a cell, in every form in which programs write it."""
 
-import shutil
-
 import pytest
 
 import notebook_ranks as ranks
@@ -59,14 +57,6 @@ def test_what_a_cell_asks_for_and_the_ranks_are_not_is_a_sentence(failing):
     }.items():
         error = failing(f"dist.init_process_group({form})")
         assert words in error and "variables are still there" in error
-        assert "opening.py" not in error
+        assert "group.py" not in error
     twice = "dist.init_process_group()\ndist.init_process_group()"
     assert "initialize the default process group twice" in failing(twice)
-
-
-def test_a_store_folder_that_was_deleted_is_made_again_at_once(said):
-    ranks.run_cell("mine = rank")
-    shutil.rmtree(ranks.session.now.starter.folder)
-    told = said("dist.new_group([0, 1])" + SUM + ", mine")
-    assert "folder of the ranks' store was deleted" in told
-    assert "[rank 1] (2.0, 1)\n" in told

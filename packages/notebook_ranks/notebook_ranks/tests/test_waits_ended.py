@@ -5,7 +5,6 @@ import pytest
 import notebook_ranks as ranks
 from notebook_ranks.engine import crew
 from notebook_ranks.groups import steps
-from notebook_ranks.session import START
 from notebook_ranks.tests import THOROUGH, cases
 from notebook_ranks.tests.test_in_step import RIGHT, SUM
 
@@ -114,12 +113,3 @@ def test_who_does_not_stop_soon_is_stopped_with_all_others(after, said, failing,
     assert "All ranks were stopped" in error and steps.ANEW not in error
     ranks.run_cell("mine = rank", 2)
     assert said(SUM) == RIGHT
-
-
-@THOROUGH
-def test_ranks_without_a_folder_that_all_share_are_let_go_too(failing, well, monkeypatch, ended):
-    ranks.stop()
-    monkeypatch.setenv(START, "spawn")
-    ranks.run_cell(BEFORE, 2)
-    for wait in (WAITS["a collective"], RARE_WAITS["a group that is made"], WAITS["a key"]):
-        well(failing(raising(wait)))

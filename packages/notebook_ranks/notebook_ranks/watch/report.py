@@ -155,7 +155,7 @@ def died(rank: int, code: int | None, said: str, place: Where | None) -> Failure
         message += ", perhaps for want of memory" if code == -signal.SIGKILL else ""
     else:
         message = f"the process exited with status {code}"
-    told = {name: getattr(where, name) for name in Where.__struct_fields__}
+    told = {name: getattr(where, name) for name in Where.__struct_fields__}  # of a Place, too
     return Failure(kind="died", name="died", code=code, message=message, final=True, **told)
 
 

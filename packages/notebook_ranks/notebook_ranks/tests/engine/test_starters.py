@@ -11,6 +11,7 @@ import pytest
 
 import notebook_ranks as ranks
 from notebook_ranks import session
+from notebook_ranks.engine import crew
 from notebook_ranks.engine.starters import program_of
 from notebook_ranks.session import START
 from notebook_ranks.tests import THOROUGH
@@ -66,9 +67,32 @@ def test_where_no_process_can_be_forked_new_ones_are_spawned(said, failing, sums
     assert "✗ rank 1" in (error := failing(DIES)) and "killed by SIGKILL" in error
 
 
-def test_ranks_that_never_dial_in_are_a_sentence(ended):
-    with pytest.raises(ranks.RanksError, match="The ranks didn't start: none reported"):
-        ranks.connect("false")
+@pytest.mark.parametrize(
+    "command, says",
+    {
+        "false": "The ranks didn't start: none reported",
+        "nosuch -n 2": "There is no program 'nosuch'",
+        "sh -c 'echo the reason >&2; seq 20 >&2; false'": "reason\n1\n2\n3\n4\n…\n16\n17",
+    }.items(),
+)
+def test_a_command_that_brings_no_ranks_is_a_sentence_and_not_run_again(command, says, ended):
+    with pytest.raises(ranks.RanksError, match=says):
+        ranks.connect(command)
+    with pytest.raises(ranks.RanksError, match="Say how many"):
+        ranks.start()
+
+
+def test_what_a_command_says_that_waits_in_a_queue_is_heard(monkeypatch, capsys, ended):
+    monkeypatch.setattr(crew, "QUEUE_SECONDS", 0)
+    with pytest.raises(ranks.RanksError):
+        ranks.connect("sh -c 'echo job 2 queued >&2; sleep 1'")
+    assert capsys.readouterr().out.count("job 2 queued") == 1
+
+
+def test_torchrun_is_found_beside_this_python(said, monkeypatch, ended):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    ranks.connect("torchrun --nproc-per-node 1")
+    assert said("rank") == "[rank 0] 0\n"
 
 
 def test_the_program_is_named_as_each_starter_wants_it():

@@ -2,7 +2,7 @@
 
 import socket
 
-from notebook_ranks.groups.connections import Connections
+from notebook_ranks.groups.group import Connections
 
 
 def test_what_was_opened_for_a_group_is_cut_at_both_ends_and_the_rest_stays():

@@ -26,13 +26,12 @@ def test_ranks_get_a_gpu_each_or_share_over_gloo(n, gpus, wanted, rank, chosen):
 
 
 @pytest.fixture
-def group(tmp_path, monkeypatch):
+def group(monkeypatch):
     """A group of this process alone; torch's own functions are put back that it replaces."""
     for owner, name in ((dist, "init_process_group"), (c10d, "init_process_group"),
                         (c10d, "_new_process_group_helper")):  # fmt: skip
         monkeypatch.setattr(owner, name, getattr(owner, name))
-    found = Group(0, 1, str(tmp_path), None)
-    found.backend = "gloo"
+    found = Group(0, 1, dist.TCPStore("127.0.0.1", 0, is_master=True))
     found.prepare("a", Grouping(timeout=600))
     yield found
     dist.destroy_process_group()

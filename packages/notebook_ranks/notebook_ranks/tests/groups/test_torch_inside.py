@@ -1,4 +1,4 @@
-"""What is taken of torch's inside is there; where a torch lacks it, less is known, no more."""
+"""What is taken of torch's inside is there."""
 
 import inspect
 from datetime import timedelta
@@ -11,7 +11,8 @@ import notebook_ranks as ranks
 from notebook_ranks.groups import notes, spawned, torch_inside
 
 c10d = dist.distributed_c10d
-NAMES = ("_set_pg_timeout", "_world", "_abort_process_group", "_new_process_group_helper")
+NAMES = ("_set_pg_timeout", "_world", "_abort_process_group", "_new_process_group_helper",
+         "_unregister_all_process_groups")  # fmt: skip
 MAPS = ("pg_map", "pg_names", "pg_group_ranks", "pg_backend_config", "pg_to_tag", "tags_to_pg")
 
 
@@ -46,7 +47,7 @@ def test_ranks_that_cannot_be_counted_get_their_group_anew_after_a_failure(said,
     ranks.restart()
     ranks.run_cell("mine = rank")
     unknown = "from notebook_ranks.groups import torch_inside\n"
-    assert said(f"{unknown}torch_inside.groups = lambda: None") == ""  # it succeeded: believed
+    assert said(f"{unknown}torch_inside.calls_of = lambda _: None") == ""  # it succeeded: believed
     assert "can't be known. The next cell opens" in failing("1 / 0")
     told = said("x = torch.ones(1)\ndist.all_reduce(x)\nx.item(), mine")
     assert told == "[rank 0] (2.0, 0)\n[rank 1] (2.0, 1)\n"

@@ -2,7 +2,7 @@
 
 import re
 
-from notebook_ranks.page import live, printer
+from notebook_ranks.page import printer
 
 BOTH = r"\[rank 0\] \d+%\n\[rank 1\] step \d+\n\[rank 1\] \d+%"  # ranks in the area
 
@@ -58,7 +58,7 @@ def test_a_cell_that_began_with_something_else_has_no_area(kernel, tmp_path):
 
 def test_an_area_has_two_lines_a_rank_at_most_as_they_were_written_over_last(monkeypatch):
     drawn = []
-    monkeypatch.setattr(live.Area, "draw", lambda _self, text, _seconds: drawn.append(text))
+    monkeypatch.setattr(printer.Area, "draw", lambda _self, text, _seconds: drawn.append(text))
     for n in (3, 12, 64):
         found = printer.Printer(range(n))
         found._area.allowed = True
@@ -69,5 +69,5 @@ def test_an_area_has_two_lines_a_rank_at_most_as_they_were_written_over_last(mon
         found.refresh(2.0)
     assert drawn[0] == "\n".join(f"[rank {r}] {text}" for r in (1, 2) for text in ("third", "20%"))
     assert len(drawn) == 3 and [text.count("\n") + 1 for text in drawn] == [4, 11, 31]
-    assert live.last_lines("a\n\nb\nc\rd\n") == ["b", "d"]
-    assert live.last_lines("x" * 500) == ["x" * live.WIDTH]
+    assert printer.last_lines("a\n\nb\nc\rd\n") == ["b", "d"]
+    assert printer.last_lines("x" * 500) == ["x" * printer.WIDTH]

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from notebook_ranks.cells.displays import LIMIT_BYTES
+from notebook_ranks.cells.shell import LIMIT_BYTES
 
 HELLO = "class Hello:\n    def __repr__(self):\n        return 'plain'\n"
 HELLO += "    def _repr_html_(self):\n        return f'<b>{rank}</b>'\n"
