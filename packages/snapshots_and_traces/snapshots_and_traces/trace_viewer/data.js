@@ -117,23 +117,12 @@ function busy(rows, from, to) {
     return all
 }
 
-// Which names have a text in them, or match an /expression/; throws what a browser says of one
-// that is none.
-function matching(text) {
-    const parts = text.match(/^\/(.+)\/(i?)$/), low = text.toLowerCase()
-    const has = parts ? name => rule.test(name) : name => name.toLowerCase().includes(low)
-    const rule = parts && new RegExp(parts[1], parts[2])
-    return Uint8Array.from(words.names, name => +has(name))
-}
-
-// The places of events with such names.
+// The places of events with such names, in order of time.
 function found(names) {
     const places = []
     t.name.forEach((name, i) => { if (names[name]) places.push(i) })
-    return places
+    return places.sort((a, b) => t.start[a] - t.start[b] || a - b)
 }
-
-const inTime = (a, b) => t.start[a] - t.start[b] || a - b
 
 // A kernel's name without what it is called with: what fits a bar.
 function shortName(i) {

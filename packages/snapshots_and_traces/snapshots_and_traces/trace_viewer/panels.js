@@ -188,7 +188,7 @@ function showDevice(place) {
         const said = `${count(times)} × ${name.replace(/^void /, "")}`
         entry($("tops"), "", said, timeText(took * t.unit), null, () => {
             $("text").value = name
-            find(name)
+            search()
         })
     }
     $("steps-title").hidden = !words.steps.length
@@ -211,7 +211,10 @@ function visit(what, places) {
     fact("of its kind", turn ? `number ${turn + 1} by length` : "the longest; click again for the next")
 }
 
-function showHeads() {
+// Lays the lanes out anew, with the names beside them.
+function showLanes() {
+    layOut()
+    redraw()
     $("heads").replaceChildren()
     for (const block of blocks) {
         const how = { title: block.name, ariaExpanded: !folded.has(block.number) }
@@ -222,10 +225,8 @@ function showHeads() {
         if (!block.lane) continue
         head.onclick = () => {
             if (!folded.delete(block.number)) folded.add(block.number)
-            layOut()
-            showHeads()
+            showLanes()
             $("heads").children[blocks.findIndex(one => one.number === block.number)].focus()
-            later()
         }
     }
 }
