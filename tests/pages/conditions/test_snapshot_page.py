@@ -5,8 +5,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from snapshots_and_traces.snapshot_viewer.bands import groups
-from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.groups import groups
+from snapshots_and_traces.snapshot_viewer.memory_map import map_at
 from snapshots_and_traces.snapshot_viewer.page import snapshot_page
 from snapshots_and_traces.snapshots.lives import history
 from snapshots_and_traces.tests.support import snapshot_pages as made
@@ -201,7 +201,7 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
     shown(sheet, snapshot_page(snapshot), tmp_path)
     assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
     assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
-    names, layout = [name for name, _ in groups(of)], MemoryMap(of)
+    names = [name for name, _ in groups(of)]
     for moment in (0, of.peak // 2, of.peak, of.moments - 1):
         held = dict.fromkeys(names, 0)
         for site, size in of.bytes_of_sites(moment).items():
@@ -214,7 +214,7 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
         here = of.allocations.at(moment)
         slack = size_text(int((of.block_sizes - of.allocations.size)[here].sum()))
         assert f"{reserved}: {live} in use, {slack} slack" in title
-        assert f"largest free block {size_text(layout.at(moment).largest_free)})" in title
+        assert f"largest free block {size_text(map_at(of, moment).largest_free)})" in title
         assert sheet.locator("#held-title").inner_text().startswith(f"Who holds {live} after")
         rows = [row.split("\t") for row in sheet.locator("#holders tr").all_inner_texts()]
         kept = [[site, size_text(size)] for site, size in of.bytes_of_sites(moment).items()]

@@ -4,14 +4,14 @@ A trace is a ring buffer: of a long run only the last events are in the file, an
 allocated before them can be known only by undoing them, last first.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from sortedcontainers import SortedDict, SortedSet
+
 from snapshots_and_traces.allocator import expandable, rules
 from snapshots_and_traces.allocator.settings import Settings
-from snapshots_and_traces.snapshots.addresses import Addresses
 from snapshots_and_traces.snapshots.events import CODE, Trace
 from snapshots_and_traces.snapshots.snapshot import Block, Segment, Snapshot
 
@@ -87,6 +87,16 @@ def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
     return Start(number, found, len(trace), contradictions + outside)
 
 
+def up_to(addresses: SortedDict | SortedSet, address: int) -> int | None:
+    """The largest of some addresses that isn't above one."""
+    return next(addresses.irange(maximum=address, reverse=True), None)
+
+
+def after(addresses: SortedDict | SortedSet, address: int) -> int | None:
+    """The smallest of some addresses above one."""
+    return next(addresses.irange(minimum=address, inclusive=(False, True)), None)
+
+
 class _Blocks:
     """Live blocks by address: a Block that lives to the end, or the bytes that were requested."""
 
@@ -94,9 +104,8 @@ class _Blocks:
         self.ranges = ranges
         self.rules = expandable.ExpandableAllocator(settings=settings)
         live = [b for s in segments for b in s.blocks if b.live]
-        self.live: dict[int, Block | int] = {b.address: b for b in live}
+        self.live = SortedDict({b.address: b for b in live})
         self.pending = {b.address for b in live if b.state != "active_allocated"}
-        self.order = Addresses(self.live)
         self.sizes: dict[int, int] = {}
 
     def undo_alloc(self, address: int, _size: int, _place: int) -> bool:
@@ -104,8 +113,7 @@ class _Blocks:
             return False
         self.pending.discard(address)
         self.sizes.pop(address, None)
-        self.order.remove(address)
-        before = self.order.up_to(address)
+        before = up_to(self.live, address)
         if before is not None:
             self._learn_size(before, address)
         return True
@@ -122,7 +130,6 @@ class _Blocks:
             return False
         self.live[address] = size
         self.pending.add(address)
-        self.order.add(address)
         return True
 
     def undo_free_requested(self, address: int, _size: int, _place: int) -> bool:
@@ -135,12 +142,12 @@ class _Blocks:
 
     def within(self) -> tuple[tuple[Segment, ...], int]:
         """All ranges with their blocks, and how many live blocks lie outside every range."""
-        order, result, placed = list(self.order), [], 0
+        result, placed = [], 0
         for whole, end in self.ranges.all():
-            first, last = bisect_left(order, whole.address), bisect_left(order, end)
-            placed += last - first
-            result.append(self._filled(whole, order[first:last]))
-        return tuple(result), len(order) - placed
+            inside = list(self.live.irange(whole.address, end, inclusive=(True, False)))
+            placed += len(inside)
+            result.append(self._filled(whole, inside))
+        return tuple(result), len(self.live) - placed
 
     def _filled(self, whole: Segment, live: list[int]) -> Segment:
         """The segment with its live blocks, and a free block in each gap between them."""
@@ -175,18 +182,17 @@ class _Ranges:
 
     def __init__(self, trace: Trace, segments: list[Segment]) -> None:
         self.trace = trace
-        self.ranges = {s.address: s for s in segments}
-        self.starts = Addresses(self.ranges)
+        self.ranges = SortedDict({s.address: s for s in segments})
 
     def all(self) -> Iterator[tuple[Segment, int]]:
         """Each range, and where its blocks end: before the next, whatever a wrong file says."""
-        found = [self.ranges[start] for start in self.starts]
+        found = list(self.ranges.values())
         for whole, after in zip_longest(found, found[1:]):
             yield whole, min(whole.end, after.address) if after else whole.end
 
     def at(self, address: int) -> Segment | None:
         """The range in which an address lies."""
-        start = self.starts.up_to(address)
+        start = up_to(self.ranges, address)
         whole = self.ranges[start] if start is not None else None
         return whole if whole and address < whole.end else None
 
@@ -221,7 +227,7 @@ class _Ranges:
 
     def _neighbours(self, new: Segment) -> list[Segment]:
         """The expandable ranges of the same stream that end or begin where this one does."""
-        starts = self.starts.up_to(new.address), self.starts.after(new.address)
+        starts = up_to(self.ranges, new.address), after(self.ranges, new.address)
         near = [self.ranges[start] for start in starts if start is not None]
         mine = [r for r in near if r.is_expandable and r.stream == new.stream]
         return [r for r in mine if r.end == new.address or new.end == r.address]
@@ -235,14 +241,12 @@ class _Ranges:
         if not self._is_clear(new):
             return False
         self.ranges[new.address] = new
-        self.starts.add(new.address)
         return True
 
     def _is_clear(self, new: Segment) -> bool:
-        start = self.starts.up_to(max(new.end - 1, new.address))
+        start = up_to(self.ranges, max(new.end - 1, new.address))
         return start is None or (start < new.address and self.ranges[start].end <= new.address)
 
     def _remove(self, old: Segment) -> bool:
         del self.ranges[old.address]
-        self.starts.remove(old.address)
         return True
