@@ -133,7 +133,7 @@ def history(snapshot: Snapshot, device: int | None = None) -> History:
     allocations = _lives(
         trace,
         ("alloc",),
-        ("free_completed", "free"),
+        ("free_completed",),
         [(b.address, b.requested_size) for b in early],
     )
     sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])

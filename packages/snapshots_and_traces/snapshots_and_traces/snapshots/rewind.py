@@ -74,7 +74,6 @@ def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
         CODE["alloc"]: blocks.undo_alloc,
         CODE["free_completed"]: blocks.undo_free_completed,
         CODE["free_requested"]: blocks.undo_free_requested,
-        CODE["free"]: blocks.undo_free,
         CODE["segment_alloc"]: ranges.undo_alloc,
         CODE["segment_free"]: ranges.undo_free,
         CODE["segment_map"]: ranges.undo_map,
@@ -124,10 +123,6 @@ class _Blocks:
     def undo_free_requested(self, address: int, _size: int, _place: int) -> bool:
         self.pending.discard(address)
         return address in self.live
-
-    def undo_free(self, address: int, size: int, place: int) -> bool:
-        done = self.undo_free_completed(address, size, place)
-        return self.undo_free_requested(address, size, place) and done
 
     def within(self) -> tuple[tuple[Segment, ...], int]:
         """All ranges with their blocks, and how many live blocks lie outside every range."""
