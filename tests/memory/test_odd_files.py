@@ -87,7 +87,6 @@ def test_terabytes_that_come_and_go_take_no_room_and_a_failed_request_may_be_of_
 
 NONSENSE = {
     "max_split_size": "128",
-    "garbage_collection_threshold": [0.5],
     "expandable_segments": "yes",
     "roundup_power2_divisions": {"1": "x", "2": None},
     "PYTORCH_CUDA_ALLOC_CONF": "large_segment_size_mb:0,max_non_split_rounding_mb:0",

@@ -77,7 +77,7 @@ function draw() {
     }
     pen.fillStyle = "#88888866"
     for (const [, from, to] of words.steps) {
-        for (const edge of [from, to]) pen.fillRect(X(edge * t.unit) - 0.5, 0, 1, height)
+        for (const edge of [from, to]) pen.fillRect(X(edge) - 0.5, 0, 1, height)
     }
     const span = dragged() ?? marked
     if (span) shade(pen, span, height, tint("mark"))

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots_and_traces.traces.trace import STEP, Allocated, Kind, Trace, dict_or_empty
+from snapshots_and_traces.traces.trace import STEP, Kind, Trace, dict_or_empty
 
 KINDS = {
     "cpu_op": Kind.OPERATOR, "operator": Kind.OPERATOR,
@@ -213,7 +213,7 @@ class _Columns:
         self.flows: dict[str, tuple[array[int], array[float], array[int]]] = {
             phase: (array("i"), array("d"), array("q")) for phase in "sf"
         }
-        self.allocated: list[Allocated] = []
+        self.allocated: dict[str, int] = {}
         self.left_out: Counter[str] = Counter()
 
     def add(self, event: _Event) -> None:
@@ -264,7 +264,8 @@ class _Columns:
     def remember(self, args: _Args) -> None:
         total, place = _whole(args.allocated), _whole(args.place)
         if total >= 0:
-            self.allocated.append(Allocated("CPU" if place < 0 else f"GPU {place}", total))
+            name = "CPU" if place < 0 else f"GPU {place}"
+            self.allocated[name] = max(total, self.allocated.get(name, 0))
 
     def trace(self, file: _File) -> Trace:
         """The rows as arrays; raises TraceError where there are none."""
