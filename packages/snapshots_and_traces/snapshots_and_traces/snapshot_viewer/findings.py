@@ -236,23 +236,11 @@ def unknown_events(case: Case) -> Iterator[Finding]:
         yield Finding("unknown", f"{unknown:,} events aren't understood", says, advice)
 
 
-def several_devices(case: Case) -> Iterator[Finding]:
-    """More than one device in a file: each has its own memory, its own peak."""
-    devices = case.snapshot.devices
-    if len(devices) > 1:
-        names = ", ".join(map(str, devices))
-        says = (
-            f"The file has devices {names}; all numbers here are of device "
-            f"{case.history.trace.device} alone."
-        )
-        yield Finding("devices", f"{len(devices)} devices", says, "Choose another at the top.")
-
-
 def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:
     yield from zip(places.tolist(), case.history.trace.size[places].tolist(), strict=True)
 
 
 RULES = (
     out_of_memory, leak, fragmentation, churn, ends_while_climbing, begins_in_the_middle,
-    stacks_without_python, unknown_events, several_devices,
+    stacks_without_python, unknown_events,
 )  # fmt: skip

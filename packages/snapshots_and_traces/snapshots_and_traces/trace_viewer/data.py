@@ -54,8 +54,7 @@ def _busiest_first(trace: Trace) -> list[int]:
 
 
 def _events(
-    trace: Trace, found: list[Lane], order: np.ndarray, place: np.ndarray,
-    columns: Columns,
+    trace: Trace, found: list[Lane], order: np.ndarray, place: np.ndarray, columns: Columns
 ) -> dict[str, list[int]]:  # fmt: skip
     """Columns of the events. `passed` is from the begin of the one before in its row; `launch` and
     `numbers` are one more than they are, so that 0 says none.
