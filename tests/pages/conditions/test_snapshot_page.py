@@ -81,6 +81,9 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     sheet.get_by_role("button", name="show all").click()
     painted(sheet)
     assert curve.get_attribute("aria-label") == whole
+    sheet.keyboard.press("w")
+    assert sheet.evaluate("high - low < page.end")
+    sheet.keyboard.press("r")
     curve.click(position={"x": 300, "y": 100})
     assert title.inner_text().split(" of ")[0] == f"Event {at(curve, 300, len(toy.events)):,}"
 
@@ -111,7 +114,12 @@ def test_what_is_searched_for_is_found_and_a_block_says_who_asked_for_it(sheet, 
     assert sheet.evaluate("moment") == wanted[1]
     sheet.keyboard.press("Escape")
     first = toy.events[1]
-    for text, found in ((hex(first["addr"]), True), ("nowhere", False), ("segment_", True)):
+    for text, found in (
+        (hex(first["addr"]), True),
+        ("nowhere", False),
+        ("segment_", True),
+        ("/^free_.*d$/", True),
+    ):
         sheet.locator("#text").fill(text)
         assert (sheet.locator("#result").inner_text() != "0 found") is found
     sheet.locator("#text").fill("")
