@@ -126,7 +126,7 @@ def _trace(content: dict[str, Any]) -> Trace:
     rank = content["rank"]
     return Trace(
         name, kind.astype(np.int8), thread, start / second, took / second, device, launch, numbers,
-        content["names"], threads, [], content["gpus"], tuple(rank) if rank else None,
+        content["names"], threads, {}, content["gpus"], tuple(rank) if rank else None,
         {key: value for key, value in content.items() if key not in ("names", "lanes")},
     )  # fmt: skip
 

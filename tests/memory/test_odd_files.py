@@ -13,7 +13,7 @@ from course_utils.memory.views.timeline import MemoryTimeline
 from snapshots_and_traces.allocator.settings import Settings
 from snapshots_and_traces.replay.recorded import is_repeated, recorded_trace
 from snapshots_and_traces.replay.what_if import program_of, run
-from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.memory_map import map_at
 from snapshots_and_traces.snapshots.lives import history
 from snapshots_and_traces.snapshots.loading import loads
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
@@ -53,7 +53,7 @@ def shown(snapshot):
     if not trace.start.partial:
         is_repeated(snapshot)
     SegmentsMap(found)
-    return MemoryMap(found).at(found.peak)
+    return map_at(found, found.peak)
 
 
 HUGE = {
@@ -87,7 +87,6 @@ def test_terabytes_that_come_and_go_take_no_room_and_a_failed_request_may_be_of_
 
 NONSENSE = {
     "max_split_size": "128",
-    "garbage_collection_threshold": [0.5],
     "expandable_segments": "yes",
     "roundup_power2_divisions": {"1": "x", "2": None},
     "PYTORCH_CUDA_ALLOC_CONF": "large_segment_size_mb:0,max_non_split_rounding_mb:0",
@@ -97,8 +96,8 @@ NONSENSE = {
 def test_settings_that_make_no_sense_are_torchs_own_and_blocks_without_a_segment_on_no_map():
     assert Settings.of_snapshot(NONSENSE) == Settings()
     events = [event("alloc", 2**30, 5000), event("alloc", 2**31, 5000)]
-    cells = shown(opened(events, allocator_settings=NONSENSE))
-    assert cells.reserved == 0 and sum(cells.bytes_by_kind.values()) == 0
+    found = shown(opened(events, allocator_settings=NONSENSE))
+    assert found.reserved == 0 and sum(found.bytes_by_kind.values()) == 0
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -117,8 +116,9 @@ def test_a_trace_that_contradicts_itself_shows_no_absurd_number(seed):
     ends = [segment(place(), 20 * MIB, is_expandable=choose.random() < 0.5) for _ in range(4)]
     odd = opened(events, ends)
     shown(odd)
-    layout = MemoryMap(history(odd))
+    of = history(odd)
     for moment in range(61):
-        cells = layout.at(moment)
-        assert (cells.n_bytes >= 0).all() and cells.largest_free >= 0
-        assert min(cells.bytes_by_kind.values()) >= 0 and cells.reserved <= layout.total + 1
+        found = map_at(of, moment)
+        assert (found.high >= found.low).all() and found.largest_free >= 0
+        assert min(found.bytes_by_kind.values()) >= 0
+        assert found.reserved <= of.reserved[moment]

@@ -9,11 +9,10 @@ from course_utils.figures import told
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
-from snapshots_and_traces.snapshot_viewer.bands import BEFORE_COLOUR, groups
-from snapshots_and_traces.snapshot_viewer.words import shortened
+from snapshots_and_traces.snapshot_viewer.groups import BEFORE_COLOUR, groups
 from snapshots_and_traces.snapshots.lives import History
 from snapshots_and_traces.snapshots.stacks import path
-from snapshots_and_traces.units import size_text
+from snapshots_and_traces.units import shortened, size_text
 
 COLOURS = (*OTHER_KINDS, "#F0E442")
 SMALLEST_SHARE, DEEPEST, DEEPEST_SHOWN = 0.003, 40, 14

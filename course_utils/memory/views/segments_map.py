@@ -5,11 +5,11 @@ import numpy as np
 from course_utils.figures import told
 from course_utils.figures.style import Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
-from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, Cells, MemoryMap
-from snapshots_and_traces.snapshot_viewer.words import moment_text
+from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, MemoryMap, map_at
 from snapshots_and_traces.snapshots.lives import Array, History
 from snapshots_and_traces.units import size_text
 
+ROWS, CELLS = 32, 240
 COLOURS = ("#009E73", "#F0E442", "#CFE8F7")
 PAPER = "#FFFFFF"
 
@@ -21,18 +21,17 @@ def draw_segments(history: History) -> Picture:
     """
     from matplotlib.patches import Patch
 
-    layout = MemoryMap(history)
-    shown = layout.at(history.peak)
+    shown = map_at(history, history.peak)
     title = map_text(shown)
     figure, axes = one_panel(title, 5.0)
-    cells = mixed(layout, shown)
+    cells = mixed(shown)
     axes.imshow(cells, aspect="auto", interpolation="nearest")
-    axes.set_yticks(np.arange(-0.5, layout.shape[0]), [])
+    axes.set_yticks(np.arange(-0.5, ROWS), [])
     axes.grid(axis="y", color=PAPER, linewidth=2)
     axes.tick_params(length=0)
     axes.set_xticks([])
-    row = size_text(layout.cell_bytes * layout.shape[1])
-    addresses = f"addresses, {row} a row; {moment_text(history, history.peak)}"
+    row = size_text(shown.reserved / ROWS)
+    addresses = f"addresses, {row} a row; after event {history.peak:,}"
     axes.set_xlabel(addresses)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -45,7 +44,7 @@ def draw_segments(history: History) -> Picture:
     return render(figure, title, [f"{addresses} {told.digest(cells)}", *kinds])
 
 
-def map_text(shown: Cells) -> str:
+def map_text(shown: MemoryMap) -> str:
     """How many of the reserved bytes are handed out, and the largest free block."""
     active, *_ = shown.bytes_by_kind.values()
     share = active / shown.reserved if shown.reserved else 0
@@ -55,17 +54,32 @@ def map_text(shown: Cells) -> str:
     )
 
 
-def mixed(layout: MemoryMap, shown: Cells) -> Array:
-    """The colour of each cell, mixed from those of its bytes: red, green, blue and opacity from 0
-    to 1, shape (rows, cells, 4).
+def mixed(shown: MemoryMap) -> Array:
+    """The colour of each cell, mixed from those of its bytes: red, green and blue from 0 to 1,
+    shape (rows, cells, 3). White where nothing is reserved.
     """
     from matplotlib.colors import to_rgb
 
-    share = np.clip(shown.n_bytes / layout.cell_bytes, 0, 1)
-    filled = np.clip(share.sum(axis=0), 0, 1)
+    if not shown.reserved:
+        return np.ones((ROWS, CELLS, 3))
+    edges = np.linspace(0, shown.reserved, ROWS * CELLS + 1)
+    begins, ends = shown.edges[:-1][shown.empty], shown.edges[1:][shown.empty]
+    used, whole = (
+        np.diff(_covered(edges, *spans)) / edges[1]
+        for spans in ((shown.low, shown.high), (begins, ends))
+    )
+    share = np.clip([used, 1 - used - whole, whole], 0, 1)
     colours = share.T @ np.array([to_rgb(colour) for colour in COLOURS])
-    colours /= np.maximum(share.sum(axis=0), 1e-12)[:, None]
-    return np.column_stack([np.clip(colours, 0, 1), filled]).reshape(*layout.shape, 4)
+    return np.clip(colours, 0, 1).reshape(ROWS, CELLS, 3)
+
+
+def _covered(places: Array, low: Array, high: Array) -> Array:
+    """How many bytes before each place lie in these spans, which are sorted and don't overlap."""
+    if not len(low):
+        return np.zeros(len(places))
+    points = np.column_stack([low, high]).ravel()
+    inside = np.column_stack([np.zeros_like(low), high - low]).ravel().cumsum()
+    return np.interp(places, points, inside)
 
 
 class SegmentsMap(MemoryView):

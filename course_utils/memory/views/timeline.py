@@ -1,6 +1,7 @@
 """The timeline: who held how much, event by event, as a picture and as a widget to zoom into."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,14 @@ import numpy as np
 from course_utils.figures import told
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
-from snapshots_and_traces.snapshot_viewer.bands import Bands, bands, groups
-from snapshots_and_traces.snapshot_viewer.words import shortened
+from snapshots_and_traces.snapshot_viewer.groups import group_of_site, groups
 from snapshots_and_traces.snapshots.lives import Array, History
-from snapshots_and_traces.units import size_text, unit_of
+from snapshots_and_traces.units import shortened, size_text, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+COLUMNS = 600
 
 
 @styled
@@ -26,26 +28,45 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     """
     from matplotlib.ticker import MaxNLocator
 
-    shown = bands(history)
+    moments, held = stacked(history)
     peak = size_text(int(history.live[history.peak]))
     title = title or f"{peak} were live at the peak, at event {history.peak:,}"
     figure, axes = one_panel(title, 5.4)
     scale, unit = unit_of(max(history.reserved.max(), history.live.max(), 1))
-    _stack(axes, history, shown, scale)
-    reserved = history.reserved[shown.moments] / scale
-    axes.step(shown.moments, reserved, where="post", color=INK, linewidth=1.2, label="reserved")
-    _mark_peak(axes, history, shown, scale, peak)
+    live, reserved = history.live[moments] / scale, history.reserved[moments] / scale
+    names, colours = zip(*groups(history), strict=True)
+    axes.stackplot(moments, held / scale, step="post", colors=colours, linewidth=0)
+    axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
+    _mark_peak(axes, history, scale, peak)
     said = [told.axes("events of the trace", f"{unit}, as requested")]
-    said.append(told.curve("reserved", dict(zip(shown.moments, reserved, strict=True))))
-    live = history.live[shown.moments] / scale
-    said.append(told.curve("live", dict(zip(shown.moments, live, strict=True))))
-    axes.set_xlim(shown.moments[0], max(shown.moments[-1], shown.moments[0] + 1))
-    axes.set_ylim(0, 1.18 * max(reserved.max(), history.live[shown.moments].max() / scale, 1e-9))
+    said.append(told.curve("reserved", dict(zip(moments, reserved, strict=True))))
+    said.append(told.curve("live", dict(zip(moments, live, strict=True))))
+    axes.set_xlim(0, max(history.moments - 1, 1))
+    axes.set_ylim(0, 1.18 * max(reserved.max(), live.max(), 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="events of the trace", ylabel=f"{unit}, as requested")
-    for name, most in _legend(axes, history, shown):
-        said.append(f"  {name}: at most {size_text(most)}")
+    most = dict(zip(names, held.max(axis=1).tolist(), strict=True))
+    seen = [name for name in names if name and most[name] > 0.002 * history.live.max()]
+    _legend(axes, {name: colours[names.index(name)] for name in seen})
+    said += (f"  {name}: at most {size_text(most[name])}" for name in seen)
     return render(figure, title, said)
+
+
+def stacked(history: History, columns: int = COLUMNS) -> tuple[Array, Array]:
+    """Moments, and the bytes of each group at each of them, shape (groups, moments).
+
+    At most `columns` moments: of each stretch the one at which most was live, so that no peak is
+    lost.
+    """
+    starts = np.unique(np.linspace(0, history.moments, columns + 1).astype(np.int64))
+    stretches = pairwise(starts.tolist())
+    moments = np.array([start + history.live[start:end].argmax() for start, end in stretches])
+    lives, group = history.allocations, group_of_site(history)[history.sites]
+    shape = len(groups(history)), len(moments) + 1
+    change = np.zeros(shape, np.int64)
+    np.add.at(change, (group, np.searchsorted(moments, lives.birth)), lives.size)
+    np.subtract.at(change, (group, np.searchsorted(moments, lives.death)), lives.size)
+    return moments, np.cumsum(change, axis=1)[:, :-1]
 
 
 @styled
@@ -81,33 +102,9 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
     return render(figure, title, said)
 
 
-def _stack(axes: "Axes", history: History, shown: Bands, scale: int) -> None:
-    from matplotlib.collections import PolyCollection
-
-    x = np.append(shown.moments, shown.moments[-1] + 1).astype(float)
-    edges, colours = shown.edges() / scale, [colour for _, colour in groups(history)]
-    some = np.flatnonzero((edges[1:] > edges[:-1]).any(axis=1))
-    spans = zip(some.tolist(), shown.first[some].tolist(), shown.last[some].tolist(), strict=True)
-    outlines = [outline(x, edges[k], edges[k + 1], *span) for k, *span in spans]
-    faces = [colours[group] for group in shown.group[some]]
-    large = shown.size[some] > 0.012 * edges[-1].max() * scale
-    lines = ["white" if seen else face for seen, face in zip(large, faces, strict=True)]
-    axes.add_collection(
-        PolyCollection(outlines, facecolors=faces, edgecolors=lines, linewidths=0.3)
-    )
-
-
-def outline(edges: Array, bottom: Array, top: Array, first: int, last: int) -> Array:
-    """Corners of a band with steps: its top from left to right, its bottom back; shape (n, 2)."""
-    x = np.repeat(edges[first : last + 1], 2)[1:-1]
-    upper, lower = np.repeat(top[first:last], 2), np.repeat(bottom[first:last], 2)
-    return np.column_stack([np.append(x, x[::-1]), np.append(upper, lower[::-1])])
-
-
-def _mark_peak(axes: "Axes", history: History, shown: Bands, scale: int, peak: str) -> None:
-    low, high = int(shown.moments[0]), int(shown.moments[-1])
+def _mark_peak(axes: "Axes", history: History, scale: int, peak: str) -> None:
     at, height = history.peak, history.live[history.peak] / scale
-    side = "right" if at - low > (high - low) / 2 else "left"
+    side = "right" if at > history.moments / 2 else "left"
     axes.plot([at], [height], marker="v", color=INK, markersize=8, zorder=5)
     axes.annotate(
         f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
@@ -116,25 +113,17 @@ def _mark_peak(axes: "Axes", history: History, shown: Bands, scale: int, peak: s
     )  # fmt: skip
 
 
-def _legend(axes: "Axes", history: History, shown: Bands) -> list[tuple[str, int]]:
-    """Names the groups that can be seen, and gives each with the most bytes it ever has."""
+def _legend(axes: "Axes", colours: dict[str, str]) -> None:
+    """Names the groups that can be seen, and the line."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    edges = shown.edges()
-    heights = np.diff(edges, axis=0)
-    used = set(shown.group[heights.max(axis=1) > 0.002 * edges[-1].max()].tolist())
-    most, marks = [], list[Any]()
-    for number, (name, colour) in enumerate(groups(history)):
-        if number in used:
-            marks.append(Patch(color=colour, label=shortened(name)))
-            most.append((name, int(heights[shown.group == number].sum(axis=0).max())))
+    marks: list[Any] = [Patch(color=one, label=shortened(name)) for name, one in colours.items()]
     marks.append(Line2D([], [], color=INK, linewidth=1.2, label="reserved from the driver"))
     axes.legend(
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False,
         fontsize=10, handlelength=1, borderaxespad=0,
     )  # fmt: skip
-    return most
 
 
 class MemoryTimeline(MemoryView):

@@ -1,4 +1,4 @@
-"""Bytes and seconds in words."""
+"""Bytes, seconds and names in words."""
 
 SECONDS = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -21,3 +21,8 @@ def size_text(size: float) -> str:
 def unit_of(largest: float) -> tuple[int, str]:
     """The unit, in bytes and by name, in which the largest of some sizes is 1 or more."""
     return next(((n, name) for n, name in BYTES if largest >= n), (1, "B"))
+
+
+def shortened(text: str, length: int = 44) -> str:
+    """The text, its end left out where it is longer."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -12,10 +12,10 @@ from PIL import Image
 
 from course_utils.memory.views.peak_icicle import PeakIcicle, draw_peak, tree
 from course_utils.memory.views.segments_map import SegmentsMap, draw_segments
-from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline
+from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline, stacked
 from snapshots_and_traces.allocator.rules import MiB
-from snapshots_and_traces.snapshot_viewer.bands import bands, groups
-from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.groups import groups
+from snapshots_and_traces.snapshot_viewer.memory_map import map_at
 from snapshots_and_traces.snapshots.lives import BEFORE, history
 from snapshots_and_traces.snapshots.loading import load, loads
 from snapshots_and_traces.tests.support.snapshots import (
@@ -33,17 +33,13 @@ DRAWINGS = (draw_timeline, draw_segments, draw_peak)
 WIDGETS = (MemoryTimeline, SegmentsMap, PeakIcicle)
 
 
-def test_bands_stack_up_to_what_is_live_and_never_lose_the_peak(worked):
+def test_groups_stack_up_to_what_is_live_and_never_lose_the_peak(worked):
     _, seen = worked
-    for low, high, columns, most in ((0, 500, 50, 20), (0, 500, 600, 400), (90, 130, 7, 3)):
-        shown = bands(seen, low, high, columns, most)
-        edges = shown.edges()
-        assert len(shown.moments) <= columns and (shown.chosen >= 0).sum() <= most
-        np.testing.assert_array_equal(edges[-1], seen.live[shown.moments])
-        assert edges[-1].max() == seen.live[low : high + 1].max()
-        assert (np.diff(edges, axis=0) >= 0).all()
-    with pytest.raises(ValueError, match="moments run from 0 to 500, not 3 to 501"):
-        bands(seen, 3, 501)
+    for columns in (7, 50, 600):
+        moments, held = stacked(seen, columns)
+        assert len(moments) == min(columns, 501) and held.shape[0] == len(groups(seen))
+        np.testing.assert_array_equal(held.sum(axis=0), seen.live[moments])
+        assert held.sum(axis=0).max() == seen.live.max() and held.min() >= 0
 
 
 def test_groups_are_named_after_who_asked_or_after_kinds(tmp_path):
@@ -81,10 +77,9 @@ def test_the_peak_is_shared_out_among_call_stacks_to_the_last_byte(tmp_path):
 
 def test_the_map_has_every_byte_and_the_largest_gap(worked):
     toy, seen = worked
-    layout = MemoryMap(seen, rows=7, cells=31)
     for moment in random.Random(0).sample(range(501), 40):
         blocks, ranges = state_of(toy, moment)
-        shown, gaps, whole = layout.at(moment), [0], 0
+        shown, gaps, whole = map_at(seen, moment), [0], 0
         for start, size in ranges:
             inside = [(a, n) for a, n, _, _ in blocks if start <= a < start + size]
             edges = [start, *(x for a, n in inside for x in (a, a + n)), start + size]
@@ -95,7 +90,7 @@ def test_the_map_has_every_byte_and_the_largest_gap(worked):
         assert handed_out == sum(n for _, n, _, _ in blocks)
         assert toy.expandable or could_go == whole
         assert shown.largest_free == max(gaps)
-        assert len(shown.segments) == len(ranges)
+        assert len(shown.edges) - 1 == len(ranges)
 
 
 def test_every_view_leaves_a_picture_where_no_kernel_runs(tmp_path):

@@ -55,6 +55,7 @@ def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
     lab.page.keyboard.press("ArrowRight")
     says(segments, "1 segment, 400.0 MiB: 400.0 MiB in use")
     assert not segments.locator("#timeline").is_visible()
+    assert not segments.locator("#search").is_visible()
     segments.locator("#map").click(position={"x": 100, "y": 6})
     says(segments, "A block of 400.0 MiB, since event 2")
 

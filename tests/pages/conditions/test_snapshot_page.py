@@ -5,13 +5,13 @@ from urllib.parse import urlparse
 
 import pytest
 
-from snapshots_and_traces.snapshot_viewer.bands import groups
-from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.groups import groups
+from snapshots_and_traces.snapshot_viewer.memory_map import map_at
 from snapshots_and_traces.snapshot_viewer.page import snapshot_page
 from snapshots_and_traces.snapshots.lives import history
 from snapshots_and_traces.tests.support import snapshot_pages as made
 from snapshots_and_traces.tests.support.snapshots import some_work
-from snapshots_and_traces.tests.support.trace_pages import drag, shown, write_notebook
+from snapshots_and_traces.tests.support.trace_pages import drag, painted, shown, write_notebook
 from snapshots_and_traces.tests.support.traces import training, write
 from snapshots_and_traces.trace_viewer.page import trace_page
 from snapshots_and_traces.units import size_text
@@ -71,12 +71,19 @@ def test_a_snapshots_page_answers_the_pointer_the_keys_and_the_choice_of_a_devic
     curve.hover(position={"x": 500, "y": 230})
     assert "main, main.py:10: 400.0 MiB" in sheet.locator("#tip").inner_text()
     sheet.mouse.wheel(0, -300)
+    sheet.wait_for_function("low > 0 || high < page.end")
+    painted(sheet)
     near = curve.get_attribute("aria-label")
     assert near != whole
     drag(sheet, curve, 300, 600, at=100)
+    painted(sheet)
     assert curve.get_attribute("aria-label") not in (whole, near)
     sheet.get_by_role("button", name="show all").click()
+    painted(sheet)
     assert curve.get_attribute("aria-label") == whole
+    sheet.keyboard.press("w")
+    assert sheet.evaluate("high - low < page.end")
+    sheet.keyboard.press("r")
     curve.click(position={"x": 300, "y": 100})
     assert title.inner_text().split(" of ")[0] == f"Event {at(curve, 300, len(toy.events)):,}"
 
@@ -97,19 +104,24 @@ def test_what_is_searched_for_is_found_and_a_block_says_who_asked_for_it(sheet, 
     sheet.keyboard.press("Home")
     sheet.keyboard.press("/")
     sheet.keyboard.type("backWARD")
-    assert sheet.locator("#result").inner_text() == f"{len(wanted)} events"
+    assert sheet.locator("#result").inner_text() == f"{len(wanted)} found"
     for place, moment in enumerate(wanted[:3], 1):
         sheet.keyboard.press("Enter")
         assert sheet.evaluate("moment") == moment
-        assert sheet.locator("#result").inner_text() == f"{place} of {len(wanted)} events"
+        assert sheet.locator("#result").inner_text() == f"{place} of {len(wanted)} found"
         assert "backward, backward.py" in sheet.locator("#stack").inner_text()
     sheet.get_by_role("button", name="previous").click()
     assert sheet.evaluate("moment") == wanted[1]
     sheet.keyboard.press("Escape")
     first = toy.events[1]
-    for text, found in ((hex(first["addr"]), True), ("nowhere", False), ("segment_", True)):
+    for text, found in (
+        (hex(first["addr"]), True),
+        ("nowhere", False),
+        ("segment_", True),
+        ("/^free_.*d$/", True),
+    ):
         sheet.locator("#text").fill(text)
-        assert (sheet.locator("#result").inner_text() != "no event has this") is found
+        assert (sheet.locator("#result").inner_text() != "0 found") is found
     sheet.locator("#text").fill("")
     assert sheet.locator("#result").inner_text() == ""
 
@@ -197,7 +209,7 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
     shown(sheet, snapshot_page(snapshot), tmp_path)
     assert sheet.evaluate("Array.from(d.live)") == of.live.tolist()
     assert sheet.evaluate("Array.from(d.reserved)") == of.reserved.tolist()
-    names, layout = [name for name, _ in groups(of)], MemoryMap(of)
+    names = [name for name, _ in groups(of)]
     for moment in (0, of.peak // 2, of.peak, of.moments - 1):
         held = dict.fromkeys(names, 0)
         for site, size in of.bytes_of_sites(moment).items():
@@ -210,7 +222,7 @@ def test_every_moment_of_a_page_is_the_librarys(sheet, tmp_path, expandable, las
         here = of.allocations.at(moment)
         slack = size_text(int((of.block_sizes - of.allocations.size)[here].sum()))
         assert f"{reserved}: {live} in use, {slack} slack" in title
-        assert f"largest free block {size_text(layout.at(moment).largest_free)})" in title
+        assert f"largest free block {size_text(map_at(of, moment).largest_free)})" in title
         assert sheet.locator("#held-title").inner_text().startswith(f"Who holds {live} after")
         rows = [row.split("\t") for row in sheet.locator("#holders tr").all_inner_texts()]
         kept = [[site, size_text(size)] for site, size in of.bytes_of_sites(moment).items()]

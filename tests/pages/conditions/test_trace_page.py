@@ -165,7 +165,7 @@ def test_the_keyboard_alone_does_all_and_a_search_counts(sheet, tmp_path):
         reached.add(sheet.evaluate("document.activeElement.id || document.activeElement.innerText"))
         outline = sheet.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or sheet.evaluate("document.activeElement === document.body")
-    everything = {"text", "next", "zoom-in", "lanes", "host, thread 1", "ProfilerStep#3\n200 µs"}
+    everything = {"text", "next", "zoom in", "lanes", "host, thread 1", "ProfilerStep#3\n200 µs"}
     assert everything <= reached
     sheet.locator("#heads button").first.focus()
     before = sheet.evaluate("blocks[0].height")
@@ -222,7 +222,7 @@ def test_odd_and_long_and_real_traces_are_shown_and_every_event_tells_of_itself(
     traces = {what: (read(tmp_path, events), *rest) for what, (events, *rest) in ODD.items()}
     for what, (trace, name, facts) in traces.items():
         trace_shown(sheet, trace, tmp_path, EVIL)
-        sheet.evaluate("name => choose(found(matching(name))[0])", name)
+        sheet.evaluate("name => choose(found(words.names.map(matcher(name)))[0])", name)
         assert facts.items() <= said(sheet).items(), what
         assert name in said(sheet)["title"] and said(sheet)["title"] in trace.names, what
         for key in "wsadfmgntr":

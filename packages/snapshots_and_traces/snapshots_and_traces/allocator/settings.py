@@ -1,5 +1,8 @@
 """What PYTORCH_ALLOC_CONF says (once PYTORCH_CUDA_ALLOC_CONF), as numbers.
 
+Without garbage collection: torch does that only under set_per_process_memory_fraction, which no
+file tells of.
+
 Source: torch's c10/core/AllocatorConfig.h and its documentation, notes/cuda, torch 2.13.
 """
 
@@ -22,7 +25,6 @@ class Settings:
     max_non_split_rounding: int = LARGE_SEGMENT
     large_segment: int = LARGE_SEGMENT
     roundup_power2_divisions: tuple[int, ...] = (0,) * INTERVALS
-    garbage_collection_threshold: float = 0.0
     expandable_segments: bool = False
 
     @classmethod
@@ -50,7 +52,6 @@ class Settings:
             roundup_power2_divisions=tuple(
                 int(number(divisions.get(str(2**i)), 0)) for i in range(INTERVALS)
             ),
-            garbage_collection_threshold=number(recorded.get("garbage_collection_threshold"), 0),
             expandable_segments=recorded.get("expandable_segments") is True,
         )
 
@@ -62,7 +63,6 @@ class Settings:
         return {
             "PYTORCH_CUDA_ALLOC_CONF": f"{text},large_segment_size_mb:{self.large_segment // MiB}",
             "max_split_size": int(self.max_split_size) if limited else -1,
-            "garbage_collection_threshold": self.garbage_collection_threshold,
             "expandable_segments": self.expandable_segments,
             "roundup_power2_divisions": {str(2**i): d for i, d in enumerate(divisions)},
         }
@@ -89,12 +89,6 @@ def _at_least(least_mib: int) -> Any:
         return int(value) * MiB
 
     return read
-
-
-def _fraction(value: str) -> float:
-    if not 0 < float(value) < 1:
-        raise ValueError(f"a threshold between 0 and 1 is wanted, not {value}")
-    return float(value)
 
 
 def _truth(value: str) -> bool:
@@ -124,6 +118,5 @@ READERS: dict[str, tuple[str, Any]] = {
     "max_non_split_rounding_mb": ("max_non_split_rounding", _at_least(21)),
     "large_segment_size_mb": ("large_segment", _at_least(20)),
     "roundup_power2_divisions": ("roundup_power2_divisions", _divisions),
-    "garbage_collection_threshold": ("garbage_collection_threshold", _fraction),
     "expandable_segments": ("expandable_segments", _truth),
 }

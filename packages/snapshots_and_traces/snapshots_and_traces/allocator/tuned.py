@@ -1,7 +1,6 @@
 """The allocator with all `Settings` but expandable segments.
 
-Rules of torch's c10/cuda/CUDACachingAllocator.cpp, torch 2.13. Garbage isn't collected: torch does
-so only under set_per_process_memory_fraction, which no file tells of.
+Rules of torch's c10/cuda/CUDACachingAllocator.cpp, torch 2.13.
 """
 
 from bisect import bisect_left

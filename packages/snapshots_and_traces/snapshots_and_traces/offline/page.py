@@ -1,8 +1,9 @@
 """One HTML file that needs no network, and the same as an object of a notebook.
 
-A kind of page is a folder with its own `page.html` (the body), `page.css` and scripts; the head,
-with a policy that lets nothing in or out, is `offline.html`. What a stranger's file says travels
-inside one compressed piece in base64 and is shown as text, so that none of it is taken for HTML.
+A kind of page is a folder with its own `page.html` (what is in `main`), `page.css` and scripts;
+`offline.html` has what is around it, with a policy that lets nothing in or out. What a stranger's
+file says travels inside one compressed piece in base64 and is shown as text, so that none of it is
+taken for HTML.
 """
 
 import base64
@@ -20,11 +21,13 @@ HERE = Path(__file__).parent
 class OfflinePage:
     """A page that shows itself in a notebook; `save(path)` writes it as one file.
 
-    `what` names the kind of page, in its title; `folder` has its parts, and in it are `scripts`,
-    which run after `offline.js` in this order. A notebook stores the line of `repr` for it.
+    `what` names the kind of page, in its title; `finds` says what its search looks for; `folder`
+    has its parts, and in it are `scripts`, which run in this order after those that all pages have.
+    A notebook stores the line of `repr` for it.
     """
 
     what: str
+    finds: str
     folder: Path
     scripts: tuple[str, ...]
     height = 760  # in a notebook, in pixels
@@ -35,16 +38,19 @@ class OfflinePage:
     @property
     def html(self) -> str:
         """The whole page."""
-        own = (self.folder / "page.html").read_text(encoding="utf-8")
-        template = _shared("offline.html").replace("{{BODY}}", own)
+        shared = [HERE / "offline.js", HERE / "timeline.js"]
+        own = [self.folder / name for name in self.scripts]
+        frame = _text(HERE / "offline.html")
         fill = {
+            "BODY": _text(self.folder / "page.html"),
             "NAME": html.escape(self.name),
             "WHAT": self.what,
-            "STYLE": _shared("offline.css") + _text(self.folder / "page.css"),
-            "SCRIPT": _shared("offline.js") + "".join(_text(self.folder / s) for s in self.scripts),
+            "FINDS": self.finds,
+            "STYLE": _text(HERE / "offline.css") + _text(self.folder / "page.css"),
+            "SCRIPT": "".join(map(_text, [*shared, *own])),
             "DATA": base64.b64encode(self.data).decode(),
         }
-        return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], template)
+        return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], frame)
 
     def save(self, path: "str | PathLike[str]") -> Path:
         """Writes the page, whole or not at all; returns its path. Raises: OSError."""
@@ -62,10 +68,6 @@ class OfflinePage:
     def stored(self) -> dict[str, str]:
         """What a notebook keeps of the page, by its kind: for readers without a kernel."""
         return {"text/plain": repr(self)}
-
-
-def _shared(name: str) -> str:
-    return _text(HERE / name)
 
 
 def _text(path: Path) -> str:

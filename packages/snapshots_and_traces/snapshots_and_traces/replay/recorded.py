@@ -14,7 +14,6 @@ from snapshots_and_traces.snapshots.snapshot import Segment, Snapshot
 
 TAKES = ("segment_alloc", "segment_map")
 GIVES = ("segment_free", "segment_unmap")
-FREES = ("free_completed", "free")
 DEFAULT = (0, 0)
 
 
@@ -94,7 +93,7 @@ def is_repeated(snapshot: Snapshot) -> bool:
             driver.recorded = None
             if blocks[event.addr].address != event.addr:
                 return False
-        elif event.action in FREES and event.addr in blocks:
+        elif event.action == "free_completed" and event.addr in blocks:
             allocator.free(blocks.pop(event.addr))
     wanted = [(e.action, e.addr, e.size) for e in trace.events if e.action in (*TAKES, *GIVES)]
     return driver.calls == wanted

@@ -13,7 +13,6 @@ from snapshots_and_traces.allocator.rules import Block, CachingAllocator, Driver
 from snapshots_and_traces.allocator.settings import Settings
 from snapshots_and_traces.replay.recorded import (
     DEFAULT,
-    FREES,
     GIVES,
     RecordedTrace,
     allocator_for,
@@ -69,7 +68,7 @@ def program_of(trace: RecordedTrace) -> Program:
         if event.action == "alloc":
             keys[event.addr] = len(steps)
             steps.append(Step("alloc", len(steps), event.size, event.stream, event.pool))
-        elif event.action in FREES and event.addr in keys:
+        elif event.action == "free_completed" and event.addr in keys:
             steps.append(Step("free", keys.pop(event.addr)))
         elif event.action in GIVES and not released:
             steps.append(Step("empty_cache"))

@@ -6,15 +6,14 @@ import numpy as np
 
 from snapshots_and_traces.colours import KINDS_OF_BYTES
 from snapshots_and_traces.offline.columns import Columns
-from snapshots_and_traces.snapshot_viewer.bands import group_of_site, groups
 from snapshots_and_traces.snapshot_viewer.findings import Finding, findings
-from snapshots_and_traces.snapshot_viewer.words import shortened
+from snapshots_and_traces.snapshot_viewer.groups import group_of_site, groups
 from snapshots_and_traces.snapshots.events import ACTIONS
 from snapshots_and_traces.snapshots.lives import BEFORE, Array, History, history
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 from snapshots_and_traces.snapshots.stacks import PASSING, Frame, Stacks, native, who
-from snapshots_and_traces.units import size_text
+from snapshots_and_traces.units import shortened, size_text
 
 Line = tuple[str, str, bool]
 MOST_BYTES, MOST_RANGES, LATEST_US = 2**50, 2**22, 2**52

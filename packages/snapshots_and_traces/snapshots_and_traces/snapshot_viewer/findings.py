@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
+from snapshots_and_traces.snapshot_viewer.memory_map import map_at
 from snapshots_and_traces.snapshot_viewer.steps import growth
 from snapshots_and_traces.snapshots.events import CODE
 from snapshots_and_traces.snapshots.lives import Array, History
@@ -79,7 +79,7 @@ def out_of_memory(case: Case) -> Iterator[Finding]:
     if not len(places):
         return
     event, moment = of.trace.event(int(places[0])), int(places[0]) + 1
-    unused, largest = case.unused(moment), MemoryMap(of).at(moment).largest_free
+    unused, largest = case.unused(moment), map_at(of, moment).largest_free
     fragmented = unused + event.addr >= event.size > max(largest, event.addr)
     others = f" {len(places) - 1:,} more requests failed." if len(places) > 1 else ""
     says = (
@@ -104,7 +104,7 @@ def fragmentation(case: Case) -> Iterator[Finding]:
     unused, reserved = case.unused(peak), int(of.reserved[peak])
     if unused < max(UNUSED_SHARE * reserved, UNUSED_BYTES):
         return
-    largest = MemoryMap(of).at(peak).largest_free
+    largest = map_at(of, peak).largest_free
     asked = of.trace.where("segment_alloc", "segment_map")
     spare = sum(case.unused(place) >= size for place, size in _sizes(case, asked))
     says = (
@@ -236,23 +236,11 @@ def unknown_events(case: Case) -> Iterator[Finding]:
         yield Finding("unknown", f"{unknown:,} events aren't understood", says, advice)
 
 
-def several_devices(case: Case) -> Iterator[Finding]:
-    """More than one device in a file: each has its own memory, its own peak."""
-    devices = case.snapshot.devices
-    if len(devices) > 1:
-        names = ", ".join(map(str, devices))
-        says = (
-            f"The file has devices {names}; all numbers here are of device "
-            f"{case.history.trace.device} alone."
-        )
-        yield Finding("devices", f"{len(devices)} devices", says, "Choose another at the top.")
-
-
 def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:
     yield from zip(places.tolist(), case.history.trace.size[places].tolist(), strict=True)
 
 
 RULES = (
     out_of_memory, leak, fragmentation, churn, ends_while_climbing, begins_in_the_middle,
-    stacks_without_python, unknown_events, several_devices,
+    stacks_without_python, unknown_events,
 )  # fmt: skip

@@ -2,19 +2,20 @@
 
 const LEFT = 58, TOP = 16, BOTTOM = 20, ROWS = 6, GAP = 4, MOST_ROWS = 200, MOST_KINDS = 8
 
-// ---- what is shown: device `d`, events `low` to `high`, after event `moment`, of holder `chosen`
+// ---- what is shown: device `d`, after event `moment`, of holder `chosen`
 
-let d, low, high, moment, chosen, curves, map, drag = null
-let found = null, picked = null  // the moments that the search found, and a block of the map
+let d, moment, chosen, curves, map, nextOom
+let picked = null  // a block of the map
 const known = []
 const device = place => known[place] ??= opened(words.devices[place])
 
 function choose(place) {
     d = device(place)
-    low = 0, high = Math.max(d.last, 1), chosen = null
+    page.end = Math.max(d.last, 1)
+    low = 0, high = page.end, chosen = null
     $("sentence").textContent = d.sentence
     $("slider").max = d.last
-    $("to-oom").hidden = !d.ooms.length
+    nextOom.hidden = !d.ooms.length
     $("wrong-title").textContent = `What looks wrong (${d.findings.length})`
     $("findings").replaceChildren()
     if (!d.findings.length) put($("findings"), "p", "Nothing, by the rules that this page knows.")
@@ -35,24 +36,13 @@ function go(where) {
     picked = null
     $("slider").value = moment
     if (moment < low || moment > high) zoomTo(moment - (high - low) / 2, moment + (high - low) / 2)
-    else draw()
+    redraw()
     const here = alive(d.event, d.death, moment)
     showEvent()
     showHolders(here)
     showMap(here)
     zoomed = null
     showIcicle(here)
-}
-
-function zoomTo(from, to) {
-    const end = Math.max(d.last, 1), width = Math.min(Math.max(to - from, 8), end)
-    low = Math.max(0, Math.min(from, end - width))
-    high = low + width
-    draw()
-}
-
-function zoom(factor, around = moment >= low && moment <= high ? moment : (low + high) / 2) {
-    zoomTo(around - (around - low) * factor, around + (high - around) * factor)
 }
 
 // ---- the timeline
@@ -86,15 +76,13 @@ function stacked(moments) {
 }
 
 function draw() {
-    const { pen, width, height } = canvasOf("timeline")
-    const wide = Math.max(Math.floor(width - LEFT - 8), 10), tall = height - TOP - BOTTOM
+    const { pen, height } = timeCanvas("timeline"), tall = height - TOP - BOTTOM
     const moments = sampled(wide), table = stacked(moments), below = new Float64Array(wide)
     const other = otherOf(), beside = other && sampled(wide, other)
     const most = 1.08 * Math.max(moments.reduce((top, m) => Math.max(top, d.reserved[m], d.live[m]), 1),
         beside?.reduce((top, m) => Math.max(top, other.live[m]), 1) ?? 1)
-    const x = m => LEFT + (m - low) / (high - low) * wide
     const y = size => TOP + tall * (1 - size / most)
-    drawAxes(pen, wide, tall, most, x, y)
+    drawAxes(pen, tall, most, y)
     d.groups.forEach(([, colour], group) => {
         pen.fillStyle = colour
         table.forEach((held, i) => {
@@ -117,36 +105,37 @@ function draw() {
     }
     pen.fillStyle = tint("mark")
     let tick = -1
-    for (const m of found ?? []) {
-        const place = Math.floor(x(m))
+    for (const m of matches) {
+        const place = Math.floor(X(m))
         if (m < low || m > high || place === tick) continue
         pen.fillRect(tick = place, TOP + tall, 1, 5)
     }
     const mark = (m, colour, text, wider = 1.5) => {
         if (m < low || m > high) return
         pen.fillStyle = colour
-        pen.fillRect(x(m) - wider / 2, TOP - 4, wider, tall + 4)
-        pen.textAlign = x(m) > 100 ? "right" : "left"
-        pen.fillText(text, x(m) + (x(m) > 100 ? -5 : 5), TOP - 4)
+        pen.fillRect(X(m) - wider / 2, TOP - 4, wider, tall + 4)
+        pen.textAlign = X(m) > 100 ? "right" : "left"
+        pen.fillText(text, X(m) + (X(m) > 100 ? -5 : 5), TOP - 4)
     }
     mark(moment, "#88888899", "", 5)
     mark(d.peak, tint("mark"), "peak")
     let last = -Infinity, told = -Infinity
     for (const m of d.ooms) {
-        if (x(m) - last < 1) continue
-        last = x(m)
+        if (X(m) - last < 1) continue
+        last = X(m)
         mark(m, tint("alarm"), last - told > 90 ? "out of memory" : "")
         if (last - told > 90) told = last
     }
+    const [from, to] = (dragged() ?? [low, low]).map(X)
     pen.fillStyle = "#0072B233"
-    if (drag?.to && !drag.move) pen.fillRect(drag.from, TOP, drag.to - drag.from, tall)
-    curves = { moments, table, y, wide }
+    pen.fillRect(from, TOP, to - from, tall)
+    curves = { moments, table, y }
     showLegend(table)
     const shown = `events ${count(Math.ceil(low))} to ${count(Math.floor(high))}`
     $("timeline").setAttribute("aria-label", `Allocated and reserved bytes, ${shown}`)
 }
 
-function drawAxes(pen, wide, tall, most, x, y) {
+function drawAxes(pen, tall, most, y) {
     const [unit, name] = UNITS.find(([one]) => most >= one) ?? [1, "B"]
     pen.fillStyle = tint("ink")
     pen.strokeStyle = tint("axis")
@@ -156,9 +145,8 @@ function drawAxes(pen, wide, tall, most, x, y) {
         pen.fillText(`${+at.toFixed(3)} ${name}`, LEFT - 5, y(at * unit) + 4)
     }
     pen.textAlign = "center"
-    const step = Math.max(round((high - low) / 8), 1)
-    for (let at = Math.ceil(low / step) * step; at <= high; at += step) {
-        pen.fillText(count(at), Math.min(x(at), LEFT + wide - 18), TOP + tall + 14)
+    for (const at of ticks(110, 1).found) {
+        pen.fillText(count(at), Math.min(X(at), LEFT + wide - 18), TOP + tall + 14)
     }
     pen.fillText("event", 16, TOP + tall + 14)
 }
@@ -350,36 +338,16 @@ function clickMap(event) {
 
 // ---- search: moments whose event has a text in its name, its address or a line of its stack
 
-function search() {
-    const wanted = $("text").value.trim().toLowerCase()
-    const has = text => text.toLowerCase().includes(wanted)
-    if (!wanted) {
-        found = null
-    } else {
-        const lines = words.lines.map(([line, file]) => has(`${line} ${file}`))
-        const stacks = words.stacks.map(places => places.some(place => lines[place]))
-        const actions = words.actions.map(([name]) => has(name)), address = Number(wanted)
-        found = []
-        for (let k = 0; k < d.last; k++) {
-            const here = wanted.startsWith("0x") && d.addr[k] === address
-            if (here || stacks[d.stack[k]] || actions[d.action[k]]) found.push(k + 1)
-        }
+function find(has, text) {
+    const found = [], address = text.startsWith("0x") ? Number(text) : NaN
+    if (!has) return [found, ""]
+    const lines = words.lines.map(([line, file]) => has(`${line} ${file}`))
+    const stacks = words.stacks.map(places => places.some(place => lines[place]))
+    const actions = words.actions.map(([name]) => has(name))
+    for (let k = 0; k < d.last; k++) {
+        if (d.addr[k] === address || stacks[d.stack[k]] || actions[d.action[k]]) found.push(k + 1)
     }
-    tellFound()
-    draw()
-}
-
-function tellFound() {
-    const at = found?.indexOf(moment) ?? -1
-    $("result").textContent = !found ? "" : !found.length ? "no event has this"
-        : `${at < 0 ? "" : `${count(at + 1)} of `}${count(found.length)} events`
-}
-
-function toFound(step) {
-    if (!found?.length) return
-    const next = step > 0 ? found.find(m => m > moment) : found.findLast(m => m < moment)
-    go(next ?? found.at(step > 0 ? 0 : -1))
-    tellFound()
+    return [found, ""]
 }
 
 // ---- two snapshots: what grew from one to the other
@@ -410,7 +378,7 @@ function showGrowth() {
 // ---- listening
 
 function overTimeline(event) {
-    const i = Math.max(0, Math.min(curves.wide - 1, Math.floor(event.offsetX - LEFT)))
+    const i = Math.max(0, Math.min(wide - 1, Math.floor(event.offsetX - LEFT)))
     const m = curves.moments[i], lines = [`event ${count(m)}`]
     for (const [name, by] of [["allocated", d.live], ["reserved", d.reserved]]) {
         lines.push(`${name}: ${sizeText(by[m])} (${exact(by[m])})`)
@@ -421,88 +389,42 @@ function overTimeline(event) {
         const over = event.offsetY < foot && event.offsetY >= curves.y(below += size)
         if (over) lines.push(`${name}: ${sizeText(size)}`)
     })
-    tip(event, lines)
+    return lines
 }
 
-function listen() {
-    const canvas = $("timeline"), at = x => low + (x - LEFT) / curves.wide * (high - low)
-    const whole = () => zoomTo(0, d.last)
-    canvas.onpointerdown = e => {
-        if (e.button) return
-        drag = { from: e.offsetX, low, high, move: e.shiftKey }
-        canvas.setPointerCapture(e.pointerId)
-    }
-    canvas.onpointermove = e => {
-        if (!drag) return overTimeline(e)
-        const by = (drag.from - e.offsetX) / curves.wide * (drag.high - drag.low)
-        drag.to = e.offsetX
-        if (drag.move) zoomTo(drag.low + by, drag.high + by)
-        else draw()
-    }
-    canvas.onpointercancel = () => drag = null
-    canvas.onpointerup = e => {
-        if (!drag) return
-        const { from, move } = drag, ends = [at(from), at(e.offsetX)]
-        drag = null
-        if (Math.abs(e.offsetX - from) < 5) go(ends[0])
-        else if (!move) zoomTo(Math.min(...ends), Math.max(...ends))
-    }
-    canvas.onwheel = e => {
-        e.preventDefault()
-        const by = (e.deltaX || (e.shiftKey ? e.deltaY : 0)) / curves.wide * (high - low)
-        if (by) zoomTo(low + by, high + by)
-        else zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e.offsetX))
-    }
-    canvas.ondblclick = whole
+function listenToAll() {
+    addButton("peak", "p", () => go(d.peak))
+    nextOom = addButton("next out of memory", "o",
+        () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment))
+    follow($("timeline"), { click: e => go(momentAt(e.offsetX)), hover: overTimeline })
     $("map").onpointermove = overMap
+    $("map").onpointerleave = e => tip(e, null)
     $("map").onclick = clickMap
     $("by-stack").ontoggle = () => showIcicle(alive(d.event, d.death, moment))
-    $("text").oninput = search
-    $("search").onsubmit = e => { e.preventDefault(); toFound(1) }
-    $("before").onclick = () => toFound(-1)
-    canvas.onpointerleave = $("map").onpointerleave = e => tip(e, null)
     $("slider").oninput = () => go(+$("slider").value)
     $("device").onchange = () => choose($("device").selectedIndex)
-    const buttons = {
-        "to-peak": ["p", () => go(d.peak)],
-        "to-oom": ["o", () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment)],
-        "zoom-in": ["+", () => zoom(0.5)], "zoom-out": ["-", () => zoom(2)], "reset": ["r", whole],
-    }
-    const step = () => Math.max((high - low) / 100, 1)
-    const keys = {
-        ArrowRight: () => go(moment + 1), ArrowLeft: () => go(moment - 1), Home: () => go(0),
-        End: () => go(d.last), n: () => toFound(1), N: () => toFound(-1), "/": () => $("text").focus(),
-        PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
-    }
-    for (const id in buttons) [keys[buttons[id][0]], $(id).onclick] = [buttons[id][1], buttons[id][1]]
-    document.onkeydown = e => {
-        if (e.key === "Escape" && e.target === $("text")) $("timeline").focus()
-        const typing = e.target.tagName === "SELECT" || e.target === $("text")
-        const elsewhere = e.ctrlKey || e.metaKey || e.altKey || typing
-        if (elsewhere || !(e.key in keys)) return
-        e.preventDefault()
-        keys[e.key]()
-    }
     onresize = () => go(moment)
     onTheme(() => go(moment))
 }
 
-async function begin() {
-    await unpack()
+begin(() => {
+    const step = () => Math.max((high - low) / 100, 1)
+    page = {
+        left: LEFT, right: 8, begin: 0, end: 1, least: 8,
+        draw, find, timeText: events => `${count(Math.round(events))} events`,
+        focus: () => moment, isAfter: m => m > moment, current: () => moment, show: go,
+        keys: {
+            ArrowRight: () => go(moment + 1), ArrowLeft: () => go(moment - 1), Home: () => go(0),
+            End: () => go(d.last), PageDown: () => go(moment + step()), PageUp: () => go(moment - step()),
+        },
+    }
     for (const { label } of words.devices) put($("device"), "option", label)
     $("choice").hidden = words.devices.length < 2
     $("device").selectedIndex = words.first
-    const main = document.querySelector("main")
-    main.hidden = false
     if (words.view !== "whole") {
         document.body.dataset.view = words.view
         $("by-stack").open = words.view === "icicle"
     }
+    listenToAll()
     choose(words.first)
-    listen()
-    document.documentElement.dataset.ready = "yes"
-}
-
-begin().catch(problem => {
-    $("sentence").textContent = `The page can't be shown; a newer browser may. (${problem.message})`
 })

@@ -31,6 +31,7 @@ class SnapshotPage(OfflinePage):
     """
 
     what = "memory snapshot"
+    finds = "find events by name, address or call stack"
     folder = Path(__file__).parent
     scripts = "data.js", "icicle.js", "page.js"
 

@@ -13,7 +13,7 @@ from snapshots_and_traces.snapshots.stacks import Stacks, text_of
 
 ACTIONS = (
     "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
-    "segment_unmap", "oom", "snapshot", "free", "user_defined", "other",
+    "segment_unmap", "oom", "snapshot", "user_defined", "other",
 )  # fmt: skip
 CODE = {name: code for code, name in enumerate(ACTIONS)}
 CHUNK = 2**14

@@ -4,17 +4,18 @@ A trace of n events has n + 1 moments: moment 0 is before the first event, momen
 Something lives from the moment `birth` up to, not including, the moment `death`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from sortedcontainers import SortedDict, SortedSet
 
+from snapshots_and_traces.allocator import rules
 from snapshots_and_traces.allocator.settings import Settings
+from snapshots_and_traces.allocator.tuned import TunedAllocator
 from snapshots_and_traces.snapshots.events import ACTIONS, Trace
-from snapshots_and_traces.snapshots.pages import Pages
-from snapshots_and_traces.snapshots.rewind import Start, rewind
-from snapshots_and_traces.snapshots.sizes import block_sizes
+from snapshots_and_traces.snapshots.rewind import Start, after, rewind, up_to
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 from snapshots_and_traces.snapshots.stacks import who
 
@@ -97,8 +98,9 @@ class History:
     def block_sizes(self) -> Array:
         """Bytes of each allocation's block: what was requested, rounded, and what isn't split."""
         known = [b.size for s in self.start.segments for b in s.blocks if b.live]
-        segments = self.ranges.first(self.first_page)
-        return np.array(block_sizes(self.settings, known, self.allocations, segments), np.int64)
+        return _block_sizes(
+            self.settings, known, self.allocations, self.ranges.first(self.first_page)
+        )
 
     @cached_property
     def stacks(self) -> Array:
@@ -131,7 +133,7 @@ def history(snapshot: Snapshot, device: int | None = None) -> History:
     allocations = _lives(
         trace,
         ("alloc",),
-        ("free_completed", "free"),
+        ("free_completed",),
         [(b.address, b.requested_size) for b in early],
     )
     sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])
@@ -181,21 +183,48 @@ def _ranges(trace: Trace, start: Start) -> tuple[Lives, Lives]:
     """Whole segments, and the pages of expandable ones, which come and go by themselves."""
     whole = [(s.address, s.total_size) for s in start.segments if not s.is_expandable]
     segments = _lives(trace, ("segment_alloc",), ("segment_free",), whole)
-    pages = Pages()
+    pages = _Pages()
     for s in start.segments:
         if s.is_expandable:
-            pages.unmap(s.address, s.end, -1)  # nothing, but in a file whose segments overlap
-            pages.map(s.address, s.end, -1)
+            pages.change(s.address, s.end, -1, mapped=True)
     places = trace.where("segment_map", "segment_unmap")
-    rows = zip(
-        places.tolist(), trace.addr[places].tolist(), trace.size[places].tolist(), strict=True
-    )
-    for place, address, size in rows:
-        pages.unmap(address, address + size, place)
-        if ACTIONS[trace.action[place]] == "segment_map":
-            pages.map(address, address + size, place)
-    address, size, event, death = pages.rows(len(trace))
-    return segments, Lives(address, size, event + 1, death + 1, event)
+    for place in places.tolist():
+        address, size = int(trace.addr[place]), int(trace.size[place])
+        mapped = ACTIONS[trace.action[place]] == "segment_map"
+        pages.change(address, address + size, place, mapped)
+    return segments, pages.lives(len(trace))
+
+
+class _Pages:
+    """The mapped pages of expandable segments, in pieces that came and went together."""
+
+    def __init__(self) -> None:
+        self.mapped = SortedDict()  # by where a piece begins: its end, and the event
+        self.gone: list[tuple[int, int, int, int]] = []
+
+    def change(self, address: int, end: int, event: int, mapped: bool) -> None:
+        """Maps a range, or unmaps it; ends what was mapped there, and what is outside goes on."""
+        last = up_to(self.mapped, end - 1)
+        while last is not None and self.mapped[last][0] > address:
+            stop, begun = self.mapped.pop(last)
+            low, high = max(last, address), min(stop, end)
+            self.gone.append((low, high - low, begun, event))
+            self._add(last, low, begun)
+            self._add(high, stop, begun)
+            last = up_to(self.mapped, low - 1) if low > address else None
+        if mapped:
+            self._add(address, end, event)
+
+    def _add(self, address: int, end: int, event: int) -> None:
+        if end > address:
+            self.mapped[address] = end, event
+
+    def lives(self, events: int) -> Lives:
+        """Each piece, by its beginning; what is still mapped ends after all `events`."""
+        rest = [(at, end - at, event, events) for at, (end, event) in self.mapped.items()]
+        rows = np.array([*self.gone, *rest], np.int64).reshape(-1, 4)
+        address, size, event, death = rows[np.argsort(rows[:, 2], kind="stable")].T
+        return Lives(address, size, event + 1, death + 1, event)
 
 
 def _joined(a: Lives, b: Lives) -> Lives:
@@ -221,3 +250,48 @@ def _sites(
     known = {name: place for place, name in enumerate(dict.fromkeys([BEFORE, *names]))}
     codes = np.array([known[name] for name in names])[codes]
     return np.where(early, 0, codes), tuple(known), bool(trace.category.any())
+
+
+def _block_sizes(settings: Settings, known: list[int], lives: Lives, segments: Lives) -> Array:
+    """Bytes of the block of each allocation, in the order of `lives`; those of the first are known.
+
+    A trace says what was requested, not what was cut. `segments` are those that aren't expandable:
+    in the others every rest is split off. Within a segment free blocks merge, so a block was cut
+    from all the room up to the next live one, and has all of it where the rule says that the rest
+    isn't split off (`should_split`).
+    """
+    allocator = TunedAllocator(settings=settings)
+    different, which = np.unique(lives.size, return_inverse=True)
+    sizes = np.array([allocator.round(size) for size in different.tolist()], np.int64)[which]
+    sizes[: len(known)] = known
+    pool = rules.Pool(0, small=False)
+    for place, room in _rooms(lives, np.flatnonzero(sizes > rules.LARGEST_SMALL), segments):
+        size = int(sizes[place])
+        if place >= len(known) and not allocator.splits(rules.Block(pool, 0, room), size):
+            sizes[place] = max(room, size)
+    return sizes
+
+
+def _rooms(lives: Lives, large: Array, segments: Lives) -> Iterator[tuple[int, int]]:
+    """The large allocations within segments, by place, each with the bytes to the next live one."""
+    ends, live = SortedDict(), SortedSet()  # of the segments there are, and addresses
+    all_segments = np.arange(len(segments))
+    goes, comes = (segments.death, lives.death[large]), (segments.birth, lives.birth[large])
+    moments = np.concatenate([*goes, *comes])
+    what = np.repeat(range(4), [len(segments), len(large)] * 2)
+    places = np.concatenate([all_segments, large] * 2)
+    order = np.lexsort((what, moments))
+    for kind, place in zip(what[order].tolist(), places[order].tolist(), strict=True):
+        is_life, begins = kind % 2 == 1, kind >= 2
+        address = int((lives if is_life else segments).address[place])
+        if not is_life:
+            ends.pop(address, None)
+            if begins:
+                ends[address] = address + int(segments.size[place])
+        elif not begins:
+            live.discard(address)
+        else:
+            start, following = up_to(ends, address), after(live, address)
+            if start is not None and address < ends[start]:
+                yield place, min(ends[start], following or ends[start]) - address
+            live.add(address)

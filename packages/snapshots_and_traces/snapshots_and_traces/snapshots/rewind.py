@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from sortedcontainers import SortedDict, SortedSet
+
 from snapshots_and_traces.allocator import expandable, rules
 from snapshots_and_traces.allocator.settings import Settings
-from snapshots_and_traces.snapshots.addresses import Addresses
 from snapshots_and_traces.snapshots.events import CODE, Trace
 from snapshots_and_traces.snapshots.snapshot import Block, Segment, Snapshot
 
@@ -21,9 +22,9 @@ class Start:
     """The state before the first event of a trace.
 
     `segments` have their blocks, free ones merged. The file has lost the size of a block that was
-    freed later: it is inferred from the block after it, or from the allocator's rules, which miss
-    the slack of a block that nothing follows. `contradictions` counts events that don't fit the
-    final state.
+    freed later: it is inferred from the allocator's rules, which miss the slack of one in fifty,
+    where the block after it was gone too. `contradictions` counts events that don't fit the final
+    state.
     """
 
     device: int
@@ -73,7 +74,6 @@ def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
         CODE["alloc"]: blocks.undo_alloc,
         CODE["free_completed"]: blocks.undo_free_completed,
         CODE["free_requested"]: blocks.undo_free_requested,
-        CODE["free"]: blocks.undo_free,
         CODE["segment_alloc"]: ranges.undo_alloc,
         CODE["segment_free"]: ranges.undo_free,
         CODE["segment_map"]: ranges.undo_map,
@@ -87,6 +87,16 @@ def rewind(snapshot: Snapshot, device: int | None = None) -> Start:
     return Start(number, found, len(trace), contradictions + outside)
 
 
+def up_to(addresses: SortedDict | SortedSet, address: int) -> int | None:
+    """The largest of some addresses that isn't above one."""
+    return next(addresses.irange(maximum=address, reverse=True), None)
+
+
+def after(addresses: SortedDict | SortedSet, address: int) -> int | None:
+    """The smallest of some addresses above one."""
+    return next(addresses.irange(minimum=address, inclusive=(False, True)), None)
+
+
 class _Blocks:
     """Live blocks by address: a Block that lives to the end, or the bytes that were requested."""
 
@@ -96,46 +106,27 @@ class _Blocks:
         live = [b for s in segments for b in s.blocks if b.live]
         self.live: dict[int, Block | int] = {b.address: b for b in live}
         self.pending = {b.address for b in live if b.state != "active_allocated"}
-        self.order = Addresses(self.live)
-        self.sizes: dict[int, int] = {}
 
     def undo_alloc(self, address: int, _size: int, _place: int) -> bool:
         if self.live.pop(address, None) is None:
             return False
         self.pending.discard(address)
-        self.sizes.pop(address, None)
-        self.order.remove(address)
-        before = self.order.up_to(address)
-        if before is not None:
-            self._learn_size(before, address)
         return True
-
-    def _learn_size(self, before: int, address: int) -> None:
-        """Sizes the live block `before`: the one allocated after it begins where it ends."""
-        if before not in self.sizes and type(self.live[before]) is int:
-            whole = self.ranges.at(before)
-            if whole and address < whole.end:
-                self.sizes[before] = address - before
 
     def undo_free_completed(self, address: int, size: int, _place: int) -> bool:
         if address in self.live:
             return False
         self.live[address] = size
         self.pending.add(address)
-        self.order.add(address)
         return True
 
     def undo_free_requested(self, address: int, _size: int, _place: int) -> bool:
         self.pending.discard(address)
         return address in self.live
 
-    def undo_free(self, address: int, size: int, place: int) -> bool:
-        done = self.undo_free_completed(address, size, place)
-        return self.undo_free_requested(address, size, place) and done
-
     def within(self) -> tuple[tuple[Segment, ...], int]:
         """All ranges with their blocks, and how many live blocks lie outside every range."""
-        order, result, placed = list(self.order), [], 0
+        order, result, placed = sorted(self.live), [], 0
         for whole, end in self.ranges.all():
             first, last = bisect_left(order, whole.address), bisect_left(order, end)
             placed += last - first
@@ -159,8 +150,7 @@ class _Blocks:
         known = self.live[address]
         if isinstance(known, Block):
             return known._replace(state=state)
-        size = self.sizes.get(address) or self._size(known, room, whole)
-        return Block(address, size, known, state)
+        return Block(address, self._size(known, room, whole), known, state)
 
     def _size(self, requested: int, room: int, whole: Segment) -> int:
         """What the allocator's rules cut for a request from `room`, the bytes to the next block."""
@@ -175,18 +165,17 @@ class _Ranges:
 
     def __init__(self, trace: Trace, segments: list[Segment]) -> None:
         self.trace = trace
-        self.ranges = {s.address: s for s in segments}
-        self.starts = Addresses(self.ranges)
+        self.ranges = SortedDict({s.address: s for s in segments})
 
     def all(self) -> Iterator[tuple[Segment, int]]:
         """Each range, and where its blocks end: before the next, whatever a wrong file says."""
-        found = [self.ranges[start] for start in self.starts]
-        for whole, after in zip_longest(found, found[1:]):
-            yield whole, min(whole.end, after.address) if after else whole.end
+        found = list(self.ranges.values())
+        for whole, above in zip_longest(found, found[1:]):
+            yield whole, min(whole.end, above.address) if above else whole.end
 
     def at(self, address: int) -> Segment | None:
         """The range in which an address lies."""
-        start = self.starts.up_to(address)
+        start = up_to(self.ranges, address)
         whole = self.ranges[start] if start is not None else None
         return whole if whole and address < whole.end else None
 
@@ -221,7 +210,7 @@ class _Ranges:
 
     def _neighbours(self, new: Segment) -> list[Segment]:
         """The expandable ranges of the same stream that end or begin where this one does."""
-        starts = self.starts.up_to(new.address), self.starts.after(new.address)
+        starts = up_to(self.ranges, new.address), after(self.ranges, new.address)
         near = [self.ranges[start] for start in starts if start is not None]
         mine = [r for r in near if r.is_expandable and r.stream == new.stream]
         return [r for r in mine if r.end == new.address or new.end == r.address]
@@ -235,14 +224,12 @@ class _Ranges:
         if not self._is_clear(new):
             return False
         self.ranges[new.address] = new
-        self.starts.add(new.address)
         return True
 
     def _is_clear(self, new: Segment) -> bool:
-        start = self.starts.up_to(max(new.end - 1, new.address))
+        start = up_to(self.ranges, max(new.end - 1, new.address))
         return start is None or (start < new.address and self.ranges[start].end <= new.address)
 
     def _remove(self, old: Segment) -> bool:
         del self.ranges[old.address]
-        self.starts.remove(old.address)
         return True

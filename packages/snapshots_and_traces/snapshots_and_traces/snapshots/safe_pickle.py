@@ -7,11 +7,8 @@ stack is full: `loading` reads a stranger's file in a process that may end so.
 Source: "Restricting Globals" in the documentation of Python's pickle module.
 """
 
-import gc
 import io
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any, NoReturn
 
 
@@ -42,8 +39,7 @@ def read_file(file: IO[bytes]) -> Any:
     Raises: SnapshotError, one sentence, for anything else; MemoryError.
     """
     try:
-        with without_collector():
-            return _Plain(file).load()
+        return _Plain(file).load()
     except (SnapshotError, MemoryError):
         raise
     except Exception as problem:  # a broken program fails in many ways, and each means the same
@@ -55,15 +51,3 @@ def read_file(file: IO[bytes]) -> Any:
 def _shown(problem: Exception) -> str:
     """The first line of what an error says."""
     return "".join(c if c.isprintable() else "?" for c in str(problem).partition("\n")[0][:150])
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Python's garbage collector stays off: it would walk millions of new dicts again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

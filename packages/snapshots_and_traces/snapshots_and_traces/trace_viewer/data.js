@@ -33,7 +33,7 @@ function above(values, low, high, limit) {
 // The trace: columns by name, `rows` with the places of their events, `launched` the events of
 // GPUs by the place of their launch.
 function opened() {
-    const t = { lanes: words.lanes, rows: [], unit: words.unit, length: words.end * words.unit }
+    const t = { lanes: words.lanes, rows: [], length: words.end }
     for (const name in words.events) t[name] = column(words.events[name])
     const size = t.name.length
     t.start = Float64Array.from(t.passed)
@@ -50,25 +50,24 @@ function opened() {
         })
     })
     for (let i = 0; i < size; i++) {
-        t.start[i] *= t.unit
-        t.end[i] = t.start[i] + t.took[i] * t.unit
+        t.end[i] = t.start[i] + t.took[i]
     }
     t.firsts = Float64Array.from(t.rows, row => row.first)
     const known = []
     t.launch.forEach((launch, i) => { if (launch) known.push(i) })
     t.launched = Uint32Array.from(known.sort((a, b) => t.launch[a] - t.launch[b] || a - b))
     t.launches = Float64Array.from(t.launched, i => t.launch[i] - 1)
-    t.devices = words.devices.map(device => openedDevice(device, t))
+    t.devices = words.devices.map(openedDevice)
     return t
 }
 
-function openedDevice(device, t) {
+function openedDevice(device) {
     const gaps = {}, queue = {}
     for (const name in device.gaps) gaps[name] = column(device.gaps[name])
     for (const name in device.queue) queue[name] = column(device.queue[name])
-    gaps.start = Float64Array.from(gaps.begin, ticks => ticks * t.unit)
-    gaps.end = gaps.start.map((start, i) => start + gaps.took[i] * t.unit)
-    queue.times = running(Float64Array.from(queue.passed)).map(ticks => ticks * t.unit)
+    gaps.start = Float64Array.from(gaps.begin)
+    gaps.end = gaps.start.map((start, i) => start + gaps.took[i])
+    queue.times = running(Float64Array.from(queue.passed))
     queue.most = queue.length.reduce((most, one) => Math.max(most, one), 0)
     return { ...device, gaps, queue }
 }
@@ -117,23 +116,12 @@ function busy(rows, from, to) {
     return all
 }
 
-// Which names have a text in them, or match an /expression/; throws what a browser says of one
-// that is none.
-function matching(text) {
-    const parts = text.match(/^\/(.+)\/(i?)$/), low = text.toLowerCase()
-    const has = parts ? name => rule.test(name) : name => name.toLowerCase().includes(low)
-    const rule = parts && new RegExp(parts[1], parts[2])
-    return Uint8Array.from(words.names, name => +has(name))
-}
-
-// The places of events with such names.
+// The places of events with such names, in order of time.
 function found(names) {
     const places = []
     t.name.forEach((name, i) => { if (names[name]) places.push(i) })
-    return places
+    return places.sort((a, b) => t.start[a] - t.start[b] || a - b)
 }
-
-const inTime = (a, b) => t.start[a] - t.start[b] || a - b
 
 // A kernel's name without what it is called with: what fits a bar.
 function shortName(i) {

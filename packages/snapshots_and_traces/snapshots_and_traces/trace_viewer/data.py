@@ -1,7 +1,6 @@
 """A trace as its page has it: words, and columns of numbers, in whole nanoseconds.
 
-The events stand by lane, by row and by time. A longer trace than whole numbers of a browser can
-tell in nanoseconds is told in microseconds, or in milliseconds.
+The events are in order of lane, row and time. A browser's numbers are exact up to 52 days.
 """
 
 from typing import Any
@@ -24,46 +23,26 @@ from snapshots_and_traces.traces.report import (
 )
 from snapshots_and_traces.traces.trace import LOADER, Kind, Trace
 
-LARGEST = 2**52  # whole numbers up to here, and their differences, are exact in a browser
 MOST_PLACES, MOST_TOPS, MOST_STEPS = 50, 12, 200
-
-
-class Ticks:
-    """Seconds as whole numbers of a unit, the nanosecond if a browser can tell them."""
-
-    def __init__(self, longest: float) -> None:
-        rates = (10**9, 10**6, 10**3)
-        self.per_second = next((n for n in rates if longest * n < LARGEST), rates[-1])
-
-    @property
-    def unit(self) -> int:
-        """Nanoseconds in one of them."""
-        return 10**9 // self.per_second
-
-    def of(self, seconds: Any) -> np.ndarray:
-        """The nearest whole numbers."""
-        return np.rint(np.asarray(seconds) * self.per_second).astype(np.int64)
 
 
 def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
     """The words of a page and its columns. Raises: TraceError where there is nothing to show."""
     seen = [overview(trace, gpu) for gpu in _busiest_first(trace)]
     columns, found = Columns(), lanes(trace)
-    ticks = Ticks(float(trace.end.max()))
     order = np.concatenate([row for lane in found for row in lane.rows])
     place = np.full(len(trace.start), -1)
     place[order] = np.arange(len(order))
     words = {
-        "unit": ticks.unit,
-        "end": int(ticks.of(trace.end.max())),
+        "end": int(_nanoseconds(trace.end.max())),
         "about": about(trace),
         "names": [printable(name) for name in trace.names],
         "kinds": [[kind, *told] for kind, told in KINDS.items()],
         "waits": [[WORDS[wait], PARTS[wait]] for wait in WAITS],
         "lanes": [lane.in_words() for lane in found],
-        "events": _events(trace, found, order, place, ticks, columns),
-        "devices": [_device(trace, one, place, ticks, columns) for one in seen],
-        "steps": _steps(trace, ticks),
+        "events": _events(trace, found, order, place, columns),
+        "devices": [_device(trace, one, place, columns) for one in seen],
+        "steps": _steps(trace),
     }
     return words, columns.together()
 
@@ -75,13 +54,12 @@ def _busiest_first(trace: Trace) -> list[int]:
 
 
 def _events(
-    trace: Trace, found: list[Lane], order: np.ndarray, place: np.ndarray, ticks: Ticks,
-    columns: Columns,
+    trace: Trace, found: list[Lane], order: np.ndarray, place: np.ndarray, columns: Columns
 ) -> dict[str, list[int]]:  # fmt: skip
     """Columns of the events. `passed` is from the begin of the one before in its row; `launch` and
     `numbers` are one more than they are, so that 0 says none.
     """
-    start, end = ticks.of(trace.start)[order], ticks.of(trace.end)[order]
+    start, end = _nanoseconds(trace.start)[order], _nanoseconds(trace.end)[order]
     firsts = np.cumsum([0, *(len(row) for lane in found for row in lane.rows)])[:-1]
     passed = np.diff(start, prepend=0)
     passed[firsts] = start[firsts]
@@ -93,26 +71,24 @@ def _events(
     return {name: columns.add(values) for name, values in column.items()}
 
 
-def _device(
-    trace: Trace, seen: Overview, place: np.ndarray, ticks: Ticks, columns: Columns
-) -> dict[str, Any]:
+def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -> dict[str, Any]:
     whole = sum(seen.parts.values()) or 1.0
     is_gpu = seen.device >= 0
     idle = idle_times(trace, seen.device, seen.window) if is_gpu else _host_idle(trace)
     longest = _longest(trace, seen, idle, place)
     times, lengths = measures.launch_queue(trace, seen.device) if is_gpu else (np.empty(0),) * 2
-    begins, ends = ticks.of(idle.spans[:, 0]), ticks.of(idle.spans[:, 1])
+    begins, ends = _nanoseconds(idle.spans[:, 0]), _nanoseconds(idle.spans[:, 1])
     return {
         "number": seen.device,
         "says": ran_in_words(trace, seen.device) if is_gpu else "",
         "look": seen.look,
         "parts": [
-            [WORDS[what], PARTS[what], int(ticks.of(took)), took / whole, longest[what]]
+            [WORDS[what], PARTS[what], int(_nanoseconds(took)), took / whole, longest[what]]
             for what, took in seen.parts.items()
             if took > 1e-9
         ],
         "tops": [
-            [printable(one.name), one.count, int(ticks.of(one.seconds))]
+            [printable(one.name), one.count, int(_nanoseconds(one.seconds))]
             for one in seen.tops[:MOST_TOPS]
         ],
         "gaps": {
@@ -122,7 +98,7 @@ def _device(
             "endedBy": columns.add(np.where(idle.ended_by >= 0, place[idle.ended_by] + 1, 0)),
         },
         "queue": {
-            "passed": columns.add(np.diff(ticks.of(times), prepend=0)),
+            "passed": columns.add(np.diff(_nanoseconds(times), prepend=0)),
             "length": columns.add(lengths),
         },
     }
@@ -163,7 +139,11 @@ def _most(seconds: np.ndarray, which: np.ndarray) -> np.ndarray:
     return places[np.argsort(-seconds[places], kind="stable")[:MOST_PLACES]]
 
 
-def _steps(trace: Trace, ticks: Ticks) -> list[list[Any]]:
+def _steps(trace: Trace) -> list[list[Any]]:
     """Name, begin and end of each step."""
     steps = list(trace.steps.items())[:MOST_STEPS]
-    return [[printable(name), *ticks.of(window).tolist()] for name, window in steps]
+    return [[printable(name), *_nanoseconds(window).tolist()] for name, window in steps]
+
+
+def _nanoseconds(seconds: Any) -> np.ndarray:
+    return np.rint(np.asarray(seconds) * 1e9).astype(np.int64)

@@ -4,13 +4,11 @@
 const INK = "#222222", LEFT = 158, RIGHT = 10, GAP = 6, BAND = 14, STREAM = 22, QUEUE = 34
 const LEAST_LANE = 16, LEAST_ROW = 5, TALL_ROW = 16, MOST_ARROWS = 40
 const [OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY, BLOCKING, MESSAGE] = Array(8).keys()
-// ---- what is drawn: trace `t` from `low` to `high`; `chosen` event or idle time; names `hits`
+// ---- what is drawn: trace `t`; the `chosen` event or idle time; by name, whether the search `hits`
 
-let t, low, high, wide, chosen = null, hits = null, marked = null, blocks = [], drag = null
+let t, chosen = null, hits = null, marked = null, blocks = []
 let blockOf, colours, tall = false
 const folded = new Set()
-const X = moment => LEFT + (moment - low) / (high - low) * wide
-const momentAt = x => low + (x - LEFT) / wide * (high - low)
 
 // The lanes from the top down, each with its name; before a GPU's streams, what waits for it.
 function listBlocks() {
@@ -64,8 +62,7 @@ function layOut() {
 }
 
 function draw() {
-    const { pen, width, height } = canvasOf("lanes"), top = $("scroller").scrollTop
-    wide = Math.max(width - LEFT - RIGHT, 10)
+    const { pen, width, height } = timeCanvas("lanes"), top = $("scroller").scrollTop
     pen.textBaseline = "middle"
     for (const block of blocks) {
         const y = block.y - top
@@ -80,13 +77,14 @@ function draw() {
     }
     pen.fillStyle = "#88888866"
     for (const [, from, to] of words.steps) {
-        for (const edge of [from, to]) pen.fillRect(X(edge * t.unit) - 0.5, 0, 1, height)
+        for (const edge of [from, to]) pen.fillRect(X(edge) - 0.5, 0, 1, height)
     }
-    if (marked) shade(pen, marked, height, tint("mark"))
+    const span = dragged() ?? marked
+    if (span) shade(pen, span, height, tint("mark"))
     if (chosen) drawChosen(pen, height, top)
     pen.fillStyle = tint("paper")
     pen.fillRect(LEFT + wide + 1, 0, RIGHT, height)
-    drawRuler()
+    drawRuler(span)
     const shown = `${momentText(Math.max(low, 0))} to ${momentText(high)}`
     $("lanes").setAttribute("aria-label", `Threads and streams, from ${shown}`)
 }
@@ -220,21 +218,20 @@ function arrow(pen, from, to) {
     pen.fill()
 }
 
-function drawRuler() {
-    const { pen, width, height } = canvasOf("ruler")
-    const step = round((high - low) / Math.max(wide / 110, 2))
+function drawRuler(span) {
+    const { pen, width, height } = canvasOf("ruler"), { step, found } = ticks(110)
     const seconds = step >= 1e9, digits = Math.max(0, Math.ceil(Math.log10(momentUnit()[0] / step) - 1e-9))
     pen.fillStyle = tint("ink")
     pen.textAlign = "center"
-    for (let n = Math.ceil(low / step) + 0; n * step <= high; n++) {
-        const x = X(n * step), text = seconds ? `${count(n * step / 1e9)} s` : momentText(n * step, digits)
+    for (const moment of found) {
+        const x = X(moment), text = seconds ? `${count(moment / 1e9)} s` : momentText(moment, digits)
         pen.fillRect(x, height - 6, 1, 6)
         pen.fillText(text, Math.max(Math.min(x, width - 30), LEFT + 16), height - 10)
     }
     pen.textAlign = "left"
     pen.fillText(`${timeText(high - low)} shown`, 6, height - 10)
-    if (!marked) return
-    const [x, end] = marked.map(X)
+    if (!span) return
+    const [x, end] = span.map(X)
     pen.fillStyle = tint("mark")
     pen.fillRect(x, height - 4, Math.max(end - x, 1), 4)
 }

@@ -1,33 +1,9 @@
 // What the page does: choosing, finding, measuring, and moving through a trace. Everything that the
 // file says is put in as text, never as HTML.
 
-let device, hitPlaces = [], hitNow = -1, walked = {}, waiting = 0, pointer = null
+let device, walked = {}
 
 // ---- moving
-
-function later() {
-    waiting ||= requestAnimationFrame(() => { waiting = 0; draw() })
-}
-
-function zoomTo(from, to) {
-    const least = Math.min(20, t.length || 20), edge = 0.02 * t.length + 1
-    const span = Math.min(Math.max(to - from, least), t.length + 2 * edge)
-    low = Math.max(-edge, Math.min((from + to - span) / 2, t.length + edge - span))
-    high = low + span
-    later()
-}
-
-const whole = () => zoomTo(-0.01 * t.length, 1.01 * t.length)
-const pan = share => zoomTo(low + share * (high - low), high + share * (high - low))
-
-function zoom(factor, around = middle()) {
-    zoomTo(around - (around - low) * factor, around + (high - around) * factor)
-}
-
-// What zooming keeps in its place: the pointer, if it is over the lanes, else the middle.
-function middle() {
-    return pointer === null ? (low + high) / 2 : Math.max(low, Math.min(high, momentAt(pointer)))
-}
 
 // Brings an event's row into the height that is shown.
 function showRow(i) {
@@ -56,7 +32,7 @@ function choose(i, comes = true) {
         }
     }
     tellEvent(i, flows)
-    later()
+    redraw()
 }
 
 const callOf = i => t.launch[i] - 1
@@ -67,15 +43,13 @@ function chooseGap(of, place) {
     chosen = { event: -1, gap: true, span: [start[place], end[place]], next,
         flows: known ? [[callOf(next), next]] : [] }
     tellGap(of, place, next)
-    later()
+    redraw()
 }
 
 function clear() {
     chosen = marked = null
-    find("")
-    $("text").value = ""
+    clearSearch()
     tellNothing()
-    later()
 }
 
 // What stands at a place of the lanes: the event, or the idle time, or how many launches wait.
@@ -104,14 +78,20 @@ function pick(x, y) {
     const { event, gap, device } = under(x, y)
     if (event >= 0) choose(event, false)
     else if (gap >= 0) chooseGap(device, gap)
-    else { chosen = null; tellNothing(); later() }
+    else { chosen = null; tellNothing(); redraw() }
 }
 
-// To the event before or after in the row, or to the one above or below in the lane.
+// To the event before or after in the row, or to the one above or below in the lane; where no event
+// is selected, an arrow moves the view.
 function walk(key) {
-    const i = chosen.event, row = rowOf(i), by = { ArrowLeft: -1, ArrowRight: 1 }[key]
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key], up = key === "ArrowUp"
+    if (!(chosen?.event >= 0)) {
+        if (by) pan(0.1 * by)
+        else $("scroller").scrollTop += up ? -40 : 40
+        return
+    }
+    const i = chosen.event, row = rowOf(i), rows = row.lane.all
     if (by) return i + by >= row.first && i + by < row.last && choose(i + by)
-    const rows = row.lane.all, up = key === "ArrowUp"
     for (let at = row.depth + (up ? -1 : 1); at >= 0 && at < rows.length; at += up ? -1 : 1) {
         const [first, last] = between(rows[at], t.start[i], Math.max(t.end[i], t.start[i] + 1))
         if (first < last) return choose(first)
@@ -141,39 +121,11 @@ function fit() {
 
 // ---- finding
 
-function find(text) {
-    hits = null
-    hitPlaces = []
-    hitNow = -1
-    $("result").textContent = ""
-    $("result").title = ""
-    if (text) {
-        try {
-            hits = matching(text)
-        } catch (problem) {
-            $("result").textContent = "that is no expression"
-            $("result").title = problem.message
-            return later()
-        }
-        hitPlaces = found(hits)
-        const took = hitPlaces.reduce((sum, i) => sum + t.end[i] - t.start[i], 0)
-        $("result").textContent = `${count(hitPlaces.length)} found`
-            + (hitPlaces.length ? `, ${timeText(took)} in all` : "")
-    }
-    later()
-}
-
-function toMatch(by) {
-    if (!hitPlaces.length) return
-    const many = hitPlaces.length
-    if (hitNow < 0) {
-        hitPlaces.sort(inTime)
-        const first = hitPlaces.findIndex(i => t.end[i] >= low)
-        hitNow = by > 0 ? first - 1 : Math.max(first, 0)
-    }
-    hitNow = (hitNow + by + 2 * many) % many
-    choose(hitPlaces[hitNow])
-    $("result").textContent = $("result").textContent.replace(/^([\d,]+ of )?/, `${count(hitNow + 1)} of `)
+function find(has) {
+    hits = has && words.names.map(has)
+    const places = hits ? found(hits) : []
+    const took = places.reduce((sum, i) => sum + t.end[i] - t.start[i], 0)
+    return [places, `, ${timeText(took)} in all`]
 }
 
 // ---- measuring
@@ -181,132 +133,63 @@ function toMatch(by) {
 function mark(from, to) {
     marked = [Math.max(Math.min(from, to), 0), Math.min(Math.max(from, to), t.length)]
     tellMarked()
-    later()
+    redraw()
 }
 
 // ---- the buttons, the pointer and the keys
 
-function tipFor(event) {
+function hover(event) {
     const { event: i, gap, device: of, queue, moment } = under(event.offsetX, event.offsetY)
-    if (i >= 0) return tip(event, [words.names[t.name[i]].slice(0, 200), timeText(t.end[i] - t.start[i])])
+    if (i >= 0) return [words.names[t.name[i]].slice(0, 200), timeText(t.end[i] - t.start[i])]
     if (gap >= 0) {
         const { start, end, why } = of.gaps
-        return tip(event, [`GPU ${of.number}: ${words.waits[why[gap]][0]}`, timeText(end[gap] - start[gap])])
+        return [`GPU ${of.number}: ${words.waits[why[gap]][0]}`, timeText(end[gap] - start[gap])]
     }
-    if (!queue) return tip(event, null)
+    if (!queue) return null
     const at = above(queue.times, 0, queue.times.length, moment) - 1
-    tip(event, [`${count(at < 0 ? 0 : queue.length[at])} launched and not yet begun`])
+    return [`${count(at < 0 ? 0 : queue.length[at])} launched and not yet begun`]
 }
 
-function listenTo(canvas) {
-    const ruler = canvas.id === "ruler"
-    canvas.onpointerdown = e => {
-        if (e.button || e.offsetX < LEFT) return
-        const does = ruler || e.shiftKey ? "move" : e.ctrlKey || e.metaKey ? "mark" : "zoom"
-        drag = { x: e.offsetX, low, high, from: momentAt(e.offsetX), does, before: marked }
-        canvas.setPointerCapture(e.pointerId)
-    }
-    canvas.onpointermove = e => {
-        pointer = ruler ? null : e.offsetX
-        if (!drag) return ruler || tipFor(e)
-        drag.far ||= Math.abs(e.offsetX - drag.x) > 3
-        if (!drag.far) return
-        tip(e, null)
-        const by = (drag.x - e.offsetX) / wide * (drag.high - drag.low)
-        if (drag.does === "move") return zoomTo(drag.low + by, drag.high + by)
-        marked = [drag.from, momentAt(e.offsetX)].sort((a, b) => a - b)
-        tip(e, [timeText(marked[1] - marked[0])])
-        later()
-    }
-    canvas.onpointercancel = () => { drag = null }
-    canvas.onpointerup = e => {
-        if (!drag) return
-        const { does, from, far, before } = drag, to = momentAt(e.offsetX)
-        drag = null
-        if (!far && !ruler) pick(e.offsetX, e.offsetY)
-        else if (far && does === "mark") mark(from, to)
-        else if (far && does === "zoom") {
-            marked = before
-            zoomTo(Math.min(from, to), Math.max(from, to))
-        }
-    }
-    canvas.onwheel = e => {
-        if (e.offsetX < LEFT && !ruler) return
-        e.preventDefault()
-        const by = e.deltaX || (e.shiftKey ? e.deltaY : 0)
-        if (by) pan(by / wide)
-        else zoom(e.deltaY > 0 ? 1.25 : 0.8, momentAt(Math.max(e.offsetX, LEFT)))
-    }
-    canvas.onpointerleave = e => {
-        pointer = null
-        tip(e, null)
-    }
-    canvas.ondblclick = whole
-}
-
-function listen() {
-    const rows = () => {
+function listenToAll() {
+    addButton("fit", "f", fit, ": what is selected, as wide as the page")
+    addButton("measure", "m", () => mark(...(chosen?.span ?? [low, high])),
+        ", or Ctrl and drag: how long, and how much of it was busy")
+    const rows = addButton("tall rows", "t", () => {
         tall = !tall
-        $("rows").ariaPressed = tall
-        layOut()
-        showHeads()
-        later()
-    }
-    const buttons = {
-        "zoom-in": () => zoom(0.5, (low + high) / 2), "zoom-out": () => zoom(2, (low + high) / 2), fit,
-        "mark": () => mark(...(chosen?.span ?? [low, high])), rows, "reset": whole,
-        "before": () => toMatch(-1),
-    }
-    for (const id in buttons) $(id).onclick = buttons[id]
-    const arrows = key => () => {
-        if (chosen?.event >= 0) return walk(key)
-        if (key === "ArrowLeft" || key === "ArrowRight") return pan(key === "ArrowLeft" ? -0.1 : 0.1)
-        $("scroller").scrollTop += key === "ArrowUp" ? -40 : 40
-    }
-    const keys = {
-        w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.2), d: () => pan(0.2), f: fit,
-        "+": () => zoom(0.7), "-": () => zoom(1 / 0.7), r: whole, m: buttons.mark, t: rows,
-        g: counterpart, n: () => toMatch(1), N: () => toMatch(-1), Escape: clear,
-        "/": () => $("text").focus(), Home: () => zoomTo(0, high - low),
-        End: () => zoomTo(t.length - high + low, t.length),
-    }
-    for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) keys[key] = arrows(key)
-    document.onkeydown = e => {
-        if (e.key === "Enter" && e.target === $("lanes")) return chooseMiddle()
-        const typing = e.target.tagName === "INPUT" || e.target.tagName === "SELECT"
-        if (e.ctrlKey || e.metaKey || e.altKey || !Object.hasOwn(keys, e.key)) return
-        if (typing && e.key !== "Escape") return
-        e.preventDefault()
-        if (typing) e.target.blur()
-        keys[e.key]()
-    }
-    for (const id of ["lanes", "ruler"]) listenTo($(id))
-    $("text").oninput = () => find($("text").value)
-    $("search").onsubmit = e => { e.preventDefault(); toMatch(1) }
-    $("scroller").onscroll = later
+        rows.ariaPressed = tall
+        showLanes()
+    }, ": rows high enough to be read")
+    rows.ariaPressed = tall
+    follow($("lanes"), { click: e => pick(e.offsetX, e.offsetY), hover })
+    follow($("ruler"), { moves: true })
+    $("lanes").onkeydown = e => { if (e.key === "Enter") chooseMiddle() }
+    $("scroller").onscroll = redraw
     $("device").onchange = () => { walked = {}; showDevice($("device").selectedIndex) }
-    onresize = () => { layOut(); showHeads(); draw() }
+    onresize = showLanes
     onTheme(draw)
 }
 
-async function begin() {
-    await unpack()
+begin(() => {
     t = opened()
+    const margin = 0.01 * t.length + 1
+    page = {
+        left: LEFT, right: RIGHT, begin: -margin, end: t.length + margin, least: 20,
+        draw, timeText, mark, find, isAfter: i => t.end[i] >= low, show: choose,
+        current: () => chosen?.event ?? -1,
+        focus: () => chosen && (chosen.span[0] + chosen.span[1]) / 2,
+        keys: {
+            g: counterpart, Escape: clear, Home: () => zoomTo(0, high - low),
+            End: () => zoomTo(t.length - high + low, t.length),
+        },
+    }
+    for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) page.keys[key] = () => walk(key)
     colours = words.kinds.reduce((all, [kind, , shades]) => ({ ...all, [kind]: shades }), {})
-    document.querySelector("main").hidden = false
     for (const { number } of t.devices) put($("device"), "option", `GPU ${number}`)
-    $("device").hidden = t.devices.length < 2
+    $("choice").hidden = t.devices.length < 2
     showDevice(0)
     showLegend()
-    layOut()
-    showHeads()
+    showLanes()
     whole()
     tellNothing()
-    listen()
-    draw()
-    document.documentElement.dataset.ready = "yes"
-}
-
-begin().catch(problem => {
-    $("sentence").textContent = `The page can't be shown; a newer browser may. (${problem.message})`
+    listenToAll()
 })

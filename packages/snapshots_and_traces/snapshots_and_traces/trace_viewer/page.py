@@ -15,6 +15,7 @@ class TracePage(OfflinePage):
     """The page of a trace: shows itself in a notebook; `save(path)` writes it as one file."""
 
     what = "profiler trace"
+    finds = "find events by name"
     folder = Path(__file__).parent
     scripts = "data.js", "draw.js", "panels.js", "page.js"
 

@@ -35,7 +35,7 @@ function tellEvent(i, flows) {
     fact("took", timeText(took))
     fact("on", row.lane.name)
     fact("begins", momentText(t.start[i]))
-    const step = words.steps.find(([, from, to]) => t.start[i] >= from * t.unit && t.start[i] < to * t.unit)
+    const step = words.steps.find(([, from, to]) => t.start[i] >= from && t.start[i] < to)
     if (step && step[0] !== words.names[t.name[i]]) fact("in", step[0])
     if (t.numbers[i]) fact("sends", `${count(t.numbers[i] - 1)} numbers`)
     const around = row.depth > row.lane.bands && between(row.lane.all[row.depth - 1], t.start[i], t.start[i] + 1)
@@ -181,20 +181,20 @@ function showDevice(place) {
     $("look").textContent = `Look first at ${device.look}.`
     for (const list of ["parts", "tops", "steps"]) $(list).replaceChildren()
     for (const [what, colour, took, share, places] of device.parts) {
-        entry($("parts"), colour, what, timeText(took * t.unit), share, () => visit(what, places))
+        entry($("parts"), colour, what, timeText(took), share, () => visit(what, places))
     }
     $("tops-title").textContent = gpu ? "Kernels by their time" : "Operators by their own time"
     for (const [name, times, took] of device.tops) {
         const said = `${count(times)} × ${name.replace(/^void /, "")}`
-        entry($("tops"), "", said, timeText(took * t.unit), null, () => {
+        entry($("tops"), "", said, timeText(took), null, () => {
             $("text").value = name
-            find(name)
+            search()
         })
     }
     $("steps-title").hidden = !words.steps.length
     for (const [name, from, to] of words.steps) {
-        const took = timeText((to - from) * t.unit)
-        entry($("steps"), "", name, took, null, () => zoomTo(from * t.unit, to * t.unit))
+        const took = timeText((to - from))
+        entry($("steps"), "", name, took, null, () => zoomTo(from, to))
     }
 }
 
@@ -211,7 +211,10 @@ function visit(what, places) {
     fact("of its kind", turn ? `number ${turn + 1} by length` : "the longest; click again for the next")
 }
 
-function showHeads() {
+// Lays the lanes out anew, with the names beside them.
+function showLanes() {
+    layOut()
+    redraw()
     $("heads").replaceChildren()
     for (const block of blocks) {
         const how = { title: block.name, ariaExpanded: !folded.has(block.number) }
@@ -222,10 +225,8 @@ function showHeads() {
         if (!block.lane) continue
         head.onclick = () => {
             if (!folded.delete(block.number)) folded.add(block.number)
-            layOut()
-            showHeads()
+            showLanes()
             $("heads").children[blocks.findIndex(one => one.number === block.number)].focus()
-            later()
         }
     }
 }

@@ -39,5 +39,5 @@ def only(trace: Trace, which: np.ndarray) -> Trace:
             for column in ("name", "kind", "thread", "start", "seconds", "device", "numbers")
         },
         launch=place[trace.launch[which]],
-        allocated=[],
+        allocated={},
     )

@@ -17,19 +17,6 @@ class Total:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Communication:
-    """Seconds in which kernels of NCCL ran, and in how many of those other kernels ran too."""
-
-    seconds: float
-    hidden: float
-
-    @property
-    def hidden_share(self) -> float:
-        """0 to 1; 0 where nothing was sent."""
-        return self.hidden / self.seconds if self.seconds else 0.0
-
-
 def busy(trace: Trace, device: int, window: tuple[float, float]) -> float:
     """Seconds of a window in which a kernel ran on a device, on any stream; copies don't count.
 
@@ -39,15 +26,15 @@ def busy(trace: Trace, device: int, window: tuple[float, float]) -> float:
     return intervals.length(intervals.within(ran, *window))
 
 
-def communication(trace: Trace, device: int, window: tuple[float, float]) -> Communication:
-    """What kernels of NCCL or RCCL took in a window, and what of that others hid.
+def communication(trace: Trace, device: int, window: tuple[float, float]) -> tuple[float, float]:
+    """Seconds in which kernels of NCCL or RCCL ran in a window, and in which others ran beside.
 
     Source of the method: HolisticTraceAnalysis, "Communication Computation Overlap".
     """
     kernels = trace.on(device, Kind.KERNEL)
     sent = intervals.within(trace.moments(kernels & trace.messages), *window)
     computed = trace.moments(kernels & ~trace.messages)
-    return Communication(intervals.length(sent), float(intervals.covered(computed, sent).sum()))
+    return intervals.length(sent), float(intervals.covered(computed, sent).sum())
 
 
 def host_breakdown(trace: Trace) -> dict[str, float]:

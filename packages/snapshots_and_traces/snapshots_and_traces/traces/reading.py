@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots_and_traces.traces.trace import STEP, Allocated, Kind, Trace, dict_or_empty
+from snapshots_and_traces.traces.trace import STEP, Kind, Trace, dict_or_empty
 
 KINDS = {
     "cpu_op": Kind.OPERATOR, "operator": Kind.OPERATOR,
@@ -36,6 +36,14 @@ NOT_MEASURED = (
 )  # fmt: skip
 FLOWS = ("ac2g", "async_cpu_to_gpu", "async_gpu")
 WRITER = "torch.profiler's export_chrome_trace"
+BEYOND_REPAIR = {  # by what msgspec says of a file
+    "missing required field `traceEvents`": (
+        f"it has no `traceEvents`: give the file that {WRITER} wrote."
+    ),
+    "$.traceEvents": "its `traceEvents` isn't one list of events.",
+    "truncated": "it was cut off; copy it anew.",
+    "trailing characters": "something follows the end of the trace: it isn't one JSON value.",
+}
 LARGEST_BYTES = 2**30  # unpacked; a million events with stacks and shapes have half of that
 BATCH = 10_000  # events that are Python's objects at once
 LONGEST = 1e11  # µs, 28 hours: no event lasts longer, nor is it so far from the others
@@ -136,54 +144,44 @@ def _content(path: Path) -> bytes:
 def _file(content: bytes) -> _File:
     """An object with `traceEvents`, or a bare list. Raises: TraceError, without the file's name."""
     content = content.removeprefix(b"\xef\xbb\xbf")
-    first = content[:200].lstrip()[:1]
-    if not content.strip():
+    begins = re.match(rb"\s*(\S)", content)
+    if not begins:
         raise TraceError(f"it is empty: give the file that {WRITER} wrote.")
-    if first not in (b"[", b"{") and content.lstrip()[:1] not in (b"[", b"{"):
-        raise TraceError(_stranger(content))
+    if begins[1] not in b"[{":
+        raise TraceError(_stranger(begins[1]))
+    is_list = begins[1] == b"["
     try:
-        return _decoded(content)
+        return _decoded(content, is_list)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = content.decode("utf-8", "replace").encode()  # as some profilers write it
         text = LONE.sub(b"?", text.translate(CONTROL))
-        return _decoded(NO_NUMBER.sub(b"null", text), again=True)
-
-
-def _decoded(content: bytes, again: bool = False) -> _File:
     try:
-        if content.lstrip()[:1] == b"[":
-            return _File(LIST.decode(content))
-        return OBJECT.decode(content)
+        return _decoded(NO_NUMBER.sub(b"null", text), is_list)
+    except msgspec.DecodeError as error:
+        said = f"it isn't JSON ({str(error)[:90]}): write the trace anew."
+        raise TraceError(said) from None
+
+
+def _decoded(content: bytes, is_list: bool) -> _File:
+    """What msgspec reads. Raises: TraceError for what no repair of its text would mend."""
+    try:
+        return _File(LIST.decode(content)) if is_list else OBJECT.decode(content)
     except RecursionError:
         raise TraceError("it is nested deeper than any trace: write the trace anew.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        said = str(error)
-        if "traceEvents" in said and "missing" in said:
-            raise TraceError(
-                f"it has no `traceEvents`: give the file that {WRITER} wrote."
-            ) from None
-        if "traceEvents" in said:
-            raise TraceError("its `traceEvents` isn't one list of events.") from None
-        if "truncated" in said:
-            raise TraceError("it was cut off; copy it anew.") from None
-        if "trailing characters" in said:
-            raise TraceError(
-                "something follows the end of the trace: it isn't one JSON value."
-            ) from None
-        if again:
-            raise TraceError(f"it isn't JSON ({said[:90]}): write the trace anew.") from None
+        for said, sentence in BEYOND_REPAIR.items():
+            if said in str(error):
+                raise TraceError(sentence) from None
         raise
 
 
-def _stranger(content: bytes) -> str:
-    try:
-        first = content[:400].decode().lstrip()[:1]
-    except UnicodeDecodeError:
+def _stranger(first: bytes) -> str:
+    if not first.isascii():
         return (
             f"it isn't text: give the file that {WRITER} wrote (a memory snapshot is opened by "
             "`python -m snapshots_and_traces snapshot`)."
         )
-    return f"it isn't JSON, it begins with {first!r}: give the file that {WRITER} wrote."
+    return f"it isn't JSON, it begins with {first.decode()!r}: give the file that {WRITER} wrote."
 
 
 def _events(found: list[msgspec.Raw], left_out: Counter[str]) -> Iterator[_Event]:
@@ -213,7 +211,7 @@ class _Columns:
         self.flows: dict[str, tuple[array[int], array[float], array[int]]] = {
             phase: (array("i"), array("d"), array("q")) for phase in "sf"
         }
-        self.allocated: list[Allocated] = []
+        self.allocated: dict[str, int] = {}
         self.left_out: Counter[str] = Counter()
 
     def add(self, event: _Event) -> None:
@@ -264,7 +262,8 @@ class _Columns:
     def remember(self, args: _Args) -> None:
         total, place = _whole(args.allocated), _whole(args.place)
         if total >= 0:
-            self.allocated.append(Allocated("CPU" if place < 0 else f"GPU {place}", total))
+            name = "CPU" if place < 0 else f"GPU {place}"
+            self.allocated[name] = max(total, self.allocated.get(name, 0))
 
     def trace(self, file: _File) -> Trace:
         """The rows as arrays; raises TraceError where there are none."""

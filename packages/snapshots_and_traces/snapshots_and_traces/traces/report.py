@@ -66,7 +66,8 @@ def summary(trace: Trace, by_step: bool = False) -> str:
         lines += ["The host, from the first operator to the last:", *_parts(seen.parts)]
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
-    lines += [f"Memory: at most {_most(trace)}."] if trace.allocated else []
+    if most := [f"{n / 1e6:.3g} MB allocated on {name}" for name, n in trace.allocated.items()]:
+        lines += [f"Memory: at most {', '.join(sorted(most))}."]
     return "\n".join([*lines, f"Look first at {seen.look}."])
 
 
@@ -157,10 +158,10 @@ def _steps(trace: Trace) -> str:
 
 
 def _gpu(trace: Trace, seen: Overview) -> list[str]:
-    sent = measures.communication(trace, seen.device, seen.window)
+    sent, hidden = measures.communication(trace, seen.device, seen.window)
     waiting = measures.mean_queue(trace, seen.device, seen.window)
     beside = {
-        "communication": f"{seconds_text(sent.seconds)} in all, {sent.hidden_share:.0%} hidden "
+        "communication": f"{seconds_text(sent)} in all, {hidden / (sent or 1.0):.0%} hidden "
         "behind computing",
         "launching": f"{waiting:.1f} launches are waiting on average",
     }
@@ -214,10 +215,3 @@ def short(name: str) -> str:
 def printable(name: str) -> str:
     """The first 999 letters of a stranger's name, without those that steer or turn what follows."""
     return "".join(c if c.isprintable() else " " for c in name[:999])
-
-
-def _most(trace: Trace) -> str:
-    most: dict[str, int] = {}
-    for one in trace.allocated:
-        most[one.device] = max(one.n_bytes, most.get(one.device, 0))
-    return ", ".join(f"{most[name] / 1e6:.3g} MB allocated on {name}" for name in sorted(most))

@@ -28,20 +28,13 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Allocated:
-    """Bytes that torch had handed out on a device after an allocation: one [memory] event."""
-
-    device: str
-    n_bytes: int
-
-
-@dataclass(frozen=True)
 class Trace:
     """The events of a trace, in the file's order; a column an array, all of one length.
 
     `start` and `seconds` are in seconds, from the first event. `name` and `thread` are places in
     `names` and `threads`; a thread of a GPU is a stream. `device` is -1 on the host, `launch` the
     place of the runtime call that launched this, or -1; `numbers` how many a message has, or -1.
+    `allocated` has the most bytes that torch ever had handed out, by device.
     `about` is for stored traces: what it is, its source, licence and machine. `left_out` counts
     events that no sum is about, by what they have.
     """
@@ -56,7 +49,7 @@ class Trace:
     numbers: np.ndarray
     names: list[str]
     threads: list[tuple[str, str]]
-    allocated: list[Allocated] = field(default_factory=list)
+    allocated: Mapping[str, int] = field(default_factory=dict)
     gpus: list[str] = field(default_factory=list)
     rank: tuple[int, int] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)

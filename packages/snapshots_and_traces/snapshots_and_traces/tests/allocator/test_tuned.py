@@ -1,4 +1,4 @@
-"""The allocator with torch's settings: rounding, oversize blocks, garbage collection, a limit."""
+"""The allocator with torch's settings: rounding, oversize blocks, a limit."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from snapshots_and_traces.allocator.rules import FREE, LARGEST_SMALL, USED, Block, Driver
 from snapshots_and_traces.replay import recorded
-from snapshots_and_traces.replay.recorded import FREES, GIVES, TAKES, RecordedTrace
+from snapshots_and_traces.replay.recorded import GIVES, TAKES, RecordedTrace
 from snapshots_and_traces.snapshots.events import Event
 from snapshots_and_traces.snapshots.snapshot import Segment
 
@@ -93,7 +93,7 @@ def replay(trace: RecordedTrace, allocator: Any = None) -> Replay:
                 found.requests += 1
                 found.same_address += block.address == event.addr
                 found.same += compared(found, at, wanted, driver.calls[made:])
-            elif action in FREES:
+            elif action == "free_completed":
                 allocator.free(live.pop(event.addr))
         if action in GIVES:
             held -= sum(event.size for event in events)

@@ -36,7 +36,7 @@ def view(sheet: Any) -> tuple[float, float]:
 def place(sheet: Any, name: str) -> dict[str, float]:
     """Where the middle of the first event of a name is, on the lanes."""
     box = sheet.evaluate(
-        "name => boxOf(found(matching(name)).sort(inTime)[0], $('scroller').scrollTop)", name
+        "name => boxOf(found(words.names.map(matcher(name)))[0], $('scroller').scrollTop)", name
     )
     return {"x": (box["x"] + box["end"]) / 2, "y": (box["y"] + box["foot"]) / 2}
 
