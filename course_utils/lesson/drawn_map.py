@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
-from course_utils.judging import offering
-from course_utils.judging.judge import Content
+from course_utils.judging.judge import Content, whole
 from course_utils.lesson import catalog, progress
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def recorded_on() -> "Markdown":
     from IPython.display import Markdown
 
     found: dict[str, list[Content]] = {}
-    for path, content in offering.whole(files.RECORDED):
+    for path, content in whole(files.RECORDED):
         if content["rows"]:
             found.setdefault(path.parents[1].name, []).append(content)
     lines = ["| machine | recorded | torch | chapters (experiments) |", "|---|---|---|---|"]
