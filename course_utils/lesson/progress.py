@@ -131,15 +131,10 @@ def _line(kept: Kept, chapter: catalog.Chapter) -> str:
 
 
 def _where() -> str:
-    if can_be_kept():
+    folder = path().parent
+    if folder.is_dir() and os.access(folder, os.W_OK):
         return f"Kept in {path().name}. {NOWHERE}"
     return f"{path().name} can't be written here, so progress isn't kept; all else works."
-
-
-def can_be_kept() -> bool:
-    """Whether the file, or a new one in its folder, can be written."""
-    folder = path().parent
-    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def _change(change: Any) -> None:
