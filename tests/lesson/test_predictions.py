@@ -107,14 +107,6 @@ def test_without_a_guess_nothing_is_said_and_one_after_the_answer_does_not_count
     assert "This machine can't tell." in untold and kept() == []
 
 
-def test_the_first_counted_guess_stands_also_in_a_new_kernel(kept, monkeypatch):
-    for guess in (100, 1):
-        predict("async.launch", guess, "ms")
-        answer("async.launch", 0.001)
-        monkeypatch.setattr(predictions, "_found", {})
-    assert [row["near"] for row in kept()] == [False]
-
-
 def test_the_box_takes_what_is_typed_and_keeps_it_when_its_cell_is_run_again(said):
     def typed(text):
         return predictions.take("async.launch", text, "ms", ())
