@@ -92,7 +92,7 @@ def _record(options: argparse.Namespace) -> int:
     from course_utils.cli import notebooks, recording_plan
     from course_utils.core import files
     from course_utils.core.machine import this_machine
-    from course_utils.judging.offering import how_to_offer
+    from course_utils.judging.judge import how_to_offer
 
     to = options.to or files.RECORDED
     visits = recording_plan.plan(_chapters(options.chapters), to, options.again)
@@ -108,9 +108,9 @@ def _record(options: argparse.Namespace) -> int:
 
 def _judge(options: argparse.Namespace) -> int:
     from course_utils.core import files
-    from course_utils.judging import offering
+    from course_utils.judging.judge import verdict
 
-    lines, objected = offering.verdict(options.folder or files.RECORDED)
+    lines, objected = verdict(options.folder or files.RECORDED)
     print("\n".join(lines))
     return int(objected)
 

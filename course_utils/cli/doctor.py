@@ -3,18 +3,15 @@
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from course_utils.core import evidence, files
 from course_utils.core.gpus import explain_unknown, gpu_specs
 from course_utils.core.machine import GPU, this_machine
 
-D2L_SECONDS = 8
 REINSTALL = "To install all anew: rm .venv/course-stamp, then make setup"
 FREE_GB = 2
 
@@ -28,22 +25,18 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Every finding, in the order to be read; takes a few seconds (torch, d2l)."""
-    loading = _start_loading_d2l()
+    """Every finding, in the order to be read; takes a few seconds (torch)."""
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        _python, _torch, _gpus, _backends, _jupyter, _fonts, _disk, _recordings,
+        _python, _torch, _gpus, _backends, _packages, _fonts, _disk, _recordings,
     )  # fmt: skip
     found: list[Finding] = []
-    try:
-        for look in looks:
-            try:
-                found += look()
-            except Exception as error:  # a doctor who faints helps nobody
-                text = f"{type(error).__name__}: {error}. {REINSTALL}"
-                found.append(Finding(False, look.__name__[1:], text))
-        return [*found, _d2l(loading)]
-    finally:
-        loading.kill()
+    for look in looks:
+        try:
+            found += look()
+        except Exception as error:  # a doctor who faints helps nobody
+            text = f"{type(error).__name__}: {error}. {REINSTALL}"
+            found.append(Finding(False, look.__name__[1:], text))
+    return found
 
 
 def report(findings: list[Finding]) -> str:
@@ -118,13 +111,13 @@ def _backends() -> Iterator[Finding]:
         yield Finding(nccl, "nccl", f"{count} ranks, a GPU each" if nccl else "missing from torch")
 
 
-def _jupyter() -> Iterator[Finding]:
-    for package in ("jupyterlab", "ipywidgets", "nbclient"):
+def _packages() -> Iterator[Finding]:
+    for package in ("jupyterlab", "ipywidgets", "nbclient", "d2l"):
         try:
-            import_module(package)
             yield Finding(True, package, version(package))
-        except Exception as error:
-            yield Finding(False, package, f"doesn't load ({type(error).__name__}). {REINSTALL}")
+        except PackageNotFoundError:
+            is_needed = package != "d2l"
+            yield Finding(False if is_needed else None, package, f"isn't installed. {REINSTALL}")
 
 
 def _fonts() -> Iterator[Finding]:
@@ -152,26 +145,3 @@ def _recordings() -> Iterator[Finding]:
             "; ".join(evidence.recorded_machines(chapter)) or "none yet: make record on a GPU"
         )
         yield Finding(None, "recordings", f"{chapter}: {machines}")
-
-
-def _start_loading_d2l() -> subprocess.Popen[str]:
-    code = (
-        "from course_utils.workloads.d2l_guest import welcome; welcome()\n"
-        "try:\n    import d2l.torch\n"
-        "except ImportError as missing:\n    print(missing); raise SystemExit(1)"
-    )
-    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    environment = {**os.environ, "PYTHONPATH": files.python_path()}
-    return subprocess.Popen([sys.executable, "-c", code], text=True, env=environment, **quiet)  # type: ignore[call-overload]
-
-
-def _d2l(loading: subprocess.Popen[str]) -> Finding:
-    try:
-        said, _ = loading.communicate(timeout=D2L_SECONDS)
-    except subprocess.TimeoutExpired:
-        loading.kill()
-        loading.communicate()
-        return Finding(None, "d2l", f"still loading after {D2L_SECONDS} s: slow here, may work")
-    if loading.returncode:
-        return Finding(None, "d2l", said.strip() or f"fails to load. {REINSTALL}")
-    return Finding(True, "d2l", f"{version('d2l')} loads")

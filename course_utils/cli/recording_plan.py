@@ -7,6 +7,7 @@ experiment needs that not every machine has: GPUs, their capability, one of seve
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,23 +26,17 @@ UNLISTED_SECONDS = 60  # of a chapter that the plan doesn't list: it comes last
 class Visit:
     """A chapter, about how long it takes here, and why each experiment is to be measured.
 
-    `reasons` has every experiment that this machine can do; the reason is empty for what is done.
+    `to_do` has a reason for each experiment that this machine can do and hasn't done.
     """
 
     path: Path
     seconds: float
-    reasons: dict[str, str]
-
-    @property
-    def to_do(self) -> list[str]:
-        """The experiments that aren't recorded yet, or not as they are now."""
-        return [name for name, reason in self.reasons.items() if reason]
+    to_do: dict[str, str]
 
     def __str__(self) -> str:
-        reasons = [reason for reason in self.reasons.values() if reason]
-        counted = [f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons)]
-        state = ", ".join(counted) or "all recorded by this page"
-        return f"{self.path.stem:<30} ≈ {self.seconds:3.0f} s   {state}"
+        reasons = Counter(self.to_do.values()).items()
+        state = ", ".join(f"{count} {reason}" for reason, count in reasons)
+        return f"{self.path.stem:<30} ≈ {self.seconds:3.0f} s   {state or 'all recorded'}"
 
 
 def plan(chapters: Sequence[Path], to: Path, again: bool = False) -> list[Visit]:
@@ -57,17 +52,14 @@ def plan(chapters: Sequence[Path], to: Path, again: bool = False) -> list[Visit]
 def recordable(chapter: str, capabilities: Sequence[tuple[int, int]]) -> list[str]:
     """The experiments of a chapter that GPUs of these capabilities and PATH suffice for."""
     needs = _planned().get(chapter, {}).get("needs", {})
-    return [
-        name
-        for name in evidence.experiments()[chapter]
-        if _suffices(needs.get(name, {}), capabilities)
-    ]
 
+    def suffices(
+        gpus: int = 0, capability: Sequence[int] = (), programs: Sequence[str] = ()
+    ) -> bool:
+        able = [found for found in capabilities if found >= tuple(capability)]
+        return len(able) >= gpus and (not programs or any(map(shutil.which, programs)))
 
-def _suffices(needs: dict[str, Any], capabilities: Sequence[tuple[int, int]]) -> bool:
-    able = [found for found in capabilities if found >= tuple(needs.get("capability", (0, 0)))]
-    programs = needs.get("programs")
-    return len(able) >= needs.get("gpus", 0) and (not programs or any(map(shutil.which, programs)))
+    return [name for name in evidence.experiments()[chapter] if suffices(**needs.get(name, {}))]
 
 
 def _planned() -> dict[str, Any]:
@@ -82,7 +74,7 @@ def _visit(path: Path, to: Path, again: bool) -> Visit:
     names = recordable(path.stem, [gpu.capability for gpu in machine.gpus])
     folder = to / machine.slug / path.stem
     reasons = {name: "to do again" if again else _reason(folder, name) for name in names}
-    return Visit(path, seconds, reasons)
+    return Visit(path, seconds, {name: reason for name, reason in reasons.items() if reason})
 
 
 def _reason(folder: Path, name: str) -> str:

@@ -1,4 +1,7 @@
-"""Objections to a recorded file: form, content, names in it, and numbers that are impossible."""
+"""What speaks against recorded files: form, content, names in them, impossible numbers.
+
+The checksum has no key: it finds accidents, and no file that was forged with care.
+"""
 
 import hashlib
 import json
@@ -31,6 +34,39 @@ PERSONAL = {
 HOME = re.compile(rb"/(home|root|Users|work|tmp|content|mnt|scratch)/")
 
 
+def verdict(folder: Path) -> tuple[list[str], bool]:
+    """Lines about everything below a folder (or one file), and whether there is any objection.
+
+    Raises: FileNotFoundError where there is no such folder; data/recorded need not be there.
+    """
+    if not folder.exists() and folder != files.RECORDED:
+        raise FileNotFoundError(f"There is no {folder} to judge.")
+    found, good = _recordings(folder), whole(folder)
+    named = {file.resolve() for path, content in good for file in _named_files(content, path)}
+    objections = [objection for path in found for objection in judge(path)]
+    objections += [
+        f"{'/'.join(path.parts[-3:])}: no recording, and none names it"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".json" and path.resolve() not in named
+    ]
+    remarks = dict.fromkeys(filter(None, (plausible.not_judged(content) for _, content in good)))
+    judged = f"{len(found)} file{'' if len(found) == 1 else 's'}"
+    said = f"{len(objections)} objections" if objections else "no objection"
+    lines = [*(f"✗ {objection}" for objection in objections), *(f"– {r}" for r in remarks)]
+    return [*lines, f"{judged}, {said}"], bool(objections)
+
+
+def whole(folder: Path) -> list[tuple[Path, Content]]:
+    """The recordings below a folder that have the form of one, with their content."""
+    read = ((path, _well_formed(path)[0]) for path in _recordings(folder))
+    return [(path, content) for path, content in read if content is not None]
+
+
+def _recordings(folder: Path) -> list[Path]:
+    """The recorded files below a folder, in order; or the one that `folder` is."""
+    return [folder] if folder.is_file() else sorted(folder.rglob("*.json"))
+
+
 def judge(path: Path) -> list[str]:
     """Every objection to a recorded file, each a sentence with the file and its row.
 
@@ -38,7 +74,7 @@ def judge(path: Path) -> list[str]:
     missing are no objection, nor is a GPU whose data sheet isn't known.
     """
     where = "/".join(path.parts[-3:])
-    content, found = well_formed(path)
+    content, found = _well_formed(path)
     if content is not None:
         checks = (_spread, _names_nobody, plausible.too_fast, plausible.too_large)
         found = [objection for check in checks for objection in check(content)]
@@ -47,7 +83,7 @@ def judge(path: Path) -> list[str]:
     return [f"{where}: {objection}" for objection in found]
 
 
-def well_formed(path: Path) -> tuple[Content | None, list[str]]:
+def _well_formed(path: Path) -> tuple[Content | None, list[str]]:
     """A recorded file's content; None, and the objections, where it breaks the JSON schema."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
@@ -140,7 +176,7 @@ def _place(content: Content, path: Path) -> Iterator[str]:
         yield f"by what it says it belongs into {'/'.join(wanted)}"
 
 
-def named_files(content: Content, path: Path) -> list[Path]:
+def _named_files(content: Content, path: Path) -> list[Path]:
     """The files that the rows of the recording at `path` name, wherever they lead."""
     return [path.parents[2] / str(row["file"]) for row in content["rows"] if "file" in row]
 
@@ -148,7 +184,7 @@ def named_files(content: Content, path: Path) -> list[Path]:
 def _snapshots(content: Content, path: Path) -> Iterator[str]:
     """Files that rows name are beside the recording, unchanged, and can be opened safely."""
     rows = [(place, row) for place, row in enumerate(content["rows"], 1) if "file" in row]
-    for (place, row), file in zip(rows, named_files(content, path), strict=True):
+    for (place, row), file in zip(rows, _named_files(content, path), strict=True):
         yield from (f"row {place}: {row['file']} {said}" for said in _snapshot(row, file, path))
 
 
@@ -165,3 +201,18 @@ def _snapshot(row: evidence.Row, file: Path, path: Path) -> Iterator[str]:
         loads(content, str(row["file"]))
     except SnapshotError as error:
         yield f"can't be opened: {error}"
+
+
+def how_to_offer(folder: Path) -> str:
+    """Three lines for whoever has recorded: where the files are, and how the course gets them.
+
+    `folder` is the machine's own, such as data/recorded/h200-x1.
+    """
+    shown = folder.relative_to(files.ROOT) if folder.is_relative_to(files.ROOT) else folder
+    return (
+        f"Recorded in {shown}: names of CPU and GPU, versions, commit, date and what was "
+        "measured; no name of a user, host or folder. The files stay here until you offer them.\n"
+        f"Before you do: .venv/bin/python -m course_utils judge {shown}\n"
+        f"Then offer them unedited: a pull request with data/recorded/{folder.name}/ and nothing "
+        "else, or an issue with an archive of that folder attached."
+    )

@@ -5,10 +5,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
-from course_utils.figures.style import INK, Picture, one_panel, render, say_origins, styled
-from course_utils.judging import offering
-from course_utils.judging.judge import Content
-from course_utils.lesson import calibration, catalog, progress
+from course_utils.figures.style import INK, Picture, one_panel, render, styled
+from course_utils.judging.judge import Content, whole
+from course_utils.lesson import catalog, progress
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -22,7 +21,7 @@ def course_map() -> Picture:
     """A box a chapter, a column a part; an arrow leads from what is needed to what needs it.
 
     Filled: written. Outlined: designed. ✓: every cell before its exercises was run here. A reader
-    who predicted finds how many of their predictions came near, by chapter and in all.
+    who predicted finds how many of their predictions came near.
     """
     title = "Take the chapters in any order that follows the arrows"
     figure, axes = one_panel(title, 5.8)
@@ -40,9 +39,6 @@ def course_map() -> Picture:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
     axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
-    if kept["predicted"]:
-        near = textwrap.fill(calibration.in_words(kept["predicted"]), 100)
-        said.append(say_origins(figure, [near]))
     return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), said)
 
 
@@ -74,7 +70,7 @@ def recorded_on() -> "Markdown":
     from IPython.display import Markdown
 
     found: dict[str, list[Content]] = {}
-    for path, content in offering.whole(files.RECORDED):
+    for path, content in whole(files.RECORDED):
         if content["rows"]:
             found.setdefault(path.parents[1].name, []).append(content)
     lines = ["| machine | recorded | torch | chapters (experiments) |", "|---|---|---|---|"]
@@ -126,7 +122,7 @@ def _box(
     done = " ✓" if written and progress.is_run(kept, chapter) else ""
     title = textwrap.fill(chapter.title, 14)
     ink = INK if written else "#6B6B6B"
-    made, near = calibration.count(kept["predicted"], chapter.predictions() if written else [])
+    made, near = progress.count_near(kept, chapter.predictions() if written else [])
     first = f"{chapter.number}{done}" + (f" · {near} of {made} near" if made else "")
     axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=ink, fontsize=11, zorder=3)
 

@@ -6,13 +6,14 @@ written whole or not at all. Where it can't be written, nothing is kept and noth
 
 import json
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from course_utils.core import files
 from course_utils.core.running import is_attended
-from course_utils.lesson import calibration, catalog
+from course_utils.lesson import catalog
 
 FILE = "COURSE_PROGRESS"
 WAIT_SECONDS = 1  # for other kernels, each of which needs milliseconds
@@ -32,15 +33,15 @@ def is_kept() -> bool:
 
 
 def read() -> Kept:
-    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: answers foreseen or not;
-    `seen`: questions whose answers came before a guess.
+    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: whether each first guess
+    came near; `seen`: questions whose answers came before a guess.
 
     Empty where no whole file is there; a file of before there were predictions has none.
     """
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
         cells = {str(stem): list(map(str, ids)) for stem, ids in found["cells"].items()}
-        guesses = calibration.readable(found.get("predicted", []))
+        guesses = [{k: row[k] for k in ("id", "near")} for row in found.get("predicted", [])]
         seen = list(map(str, found.get("seen", [])))
         passed = list(map(str, found["passed"]))
         return {"cells": cells, "passed": passed, "predicted": guesses, "seen": seen}
@@ -80,13 +81,12 @@ def saw(question: str) -> None:
         _change(lambda kept: kept["seen"].append(question))
 
 
-def predicted(question: str, near: bool, factor: float | None) -> None:
-    """Keeps how near a guess came, in the order of the answers; the first one stands."""
-    row = {"id": question, "near": near, "factor": factor}
+def predicted(question: str, near: bool) -> None:
+    """Keeps whether a guess came near; the first one at each question stands."""
 
     def add(kept: Kept) -> None:
         if question not in (one["id"] for one in kept["predicted"]):
-            kept["predicted"].append(row)
+            kept["predicted"].append({"id": question, "near": near})
 
     _change(add)
 
@@ -109,7 +109,13 @@ def report() -> str:
         return "Run this cell to see yours: this output is of a run without a reader."
     kept = read()
     lines = [_line(kept, chapter) for chapter in catalog.written()]
-    return "\n".join([*lines, "", calibration.in_words(kept["predicted"]), _where()])
+    return "\n".join([*lines, "", _where()])
+
+
+def count_near(kept: Kept, questions: Collection[str]) -> tuple[int, int]:
+    """Of some questions: how many were predicted, and how many of these came near."""
+    of_these = [one for one in kept["predicted"] if one["id"] in questions]
+    return len(of_these), sum(one["near"] for one in of_these)
 
 
 def _line(kept: Kept, chapter: catalog.Chapter) -> str:
@@ -118,22 +124,17 @@ def _line(kept: Kept, chapter: catalog.Chapter) -> str:
     right = len(set(exercises) & set(kept["passed"]))
     done = ran == len(wanted) and right == len(exercises)
     mark = "✓" if done else "…" if ran or right else "–"
-    made, near = calibration.count(kept["predicted"], chapter.predictions())
+    made, near = count_near(kept, chapter.predictions())
     counts = f"{ran} of {len(wanted)} cells, {right} of {len(exercises)} exercises"
     counts += f", {near} of {made} predictions near" if made else ""
     return f"{mark} {chapter.number} · {chapter.title:<28} {counts}"
 
 
 def _where() -> str:
-    if can_be_kept():
+    folder = path().parent
+    if folder.is_dir() and os.access(folder, os.W_OK):
         return f"Kept in {path().name}. {NOWHERE}"
     return f"{path().name} can't be written here, so progress isn't kept; all else works."
-
-
-def can_be_kept() -> bool:
-    """Whether the file, or a new one in its folder, can be written."""
-    folder = path().parent
-    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def _change(change: Any) -> None:

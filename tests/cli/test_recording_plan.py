@@ -63,9 +63,9 @@ def test_what_this_page_recorded_whole_is_not_done_again_unless_that_is_asked(
     path = forge(keep("speed"), change)
     monkeypatch.setattr(recording_plan, "_planned", dict)
     (visit,) = plan([chapter_path(CHAPTER)], path.parents[2])
-    assert (visit.reasons["speed"], visit.reasons["claims"]) == (reason, "missing")
+    assert (visit.to_do.get("speed", ""), visit.to_do["claims"]) == (reason, "missing")
     (visit,) = plan([chapter_path(CHAPTER)], path.parents[2], again=True)
-    assert set(visit.reasons.values()) == {"to do again"}
+    assert set(visit.to_do.values()) == {"to do again"}
 
 
 def test_a_chapter_that_does_not_fit_is_not_begun_and_a_later_one_that_fits_is(

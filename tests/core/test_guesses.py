@@ -12,13 +12,10 @@ pytestmark = pytest.mark.without_torch
 
 @pytest.mark.parametrize(
     "wanted, low, high",
-    [("3×10^6", 3e6, 3e6), ("2 * 10**-3", 0.002, 0.002), ("0,125", 0.125, 0.125), ("2,7", 2.7, 2.7),
-     ("2.7 ms", 2.7, 2.7), (".5", 0.5, 0.5), (2.7, 2.7, 2.7), ("1,024", 1024, 1024),
-     ("1,234,567", 1234567, 1234567), ("1 000", 1000, 1000), ("1/3", 1 / 3, 1 / 3),
-     ("1e-3", 1e-3, 1e-3), ("10**6", 1e6, 1e6), ("2^20", 2**20, 2**20), ("≈ 40", 40, 40),
-     ("3×", 3, 3), (" -2 ", -2, -2), (0, 0, 0), ((2, 5), 2, 5), ([5, 2], 2, 5), ("2 to 5", 2, 5),
-     ("2–5", 2, 5), ("2-5", 2, 5), ("2..5", 2, 5), ("5 to 2", 2, 5), ("2 - 5", 2, 5),
-     ("(2, 5)", 2, 5), ("-3 to -1", -3, -1), ("3 to 5 ms", 3, 5)],
+    [("2.7 ms", 2.7, 2.7), (".5", 0.5, 0.5), (2.7, 2.7, 2.7), ("1/3", 1 / 3, 1 / 3),
+     ("1e-3", 1e-3, 1e-3), (" -2 ", -2, -2), (0, 0, 0), ((2, 5), 2, 5), ([5, 2], 2, 5),
+     ("2 to 5", 2, 5), ("2–5", 2, 5), ("2-5", 2, 5), ("5 to 2", 2, 5), ("2 - 5", 2, 5),
+     ("(2, 5)", 2, 5), ("-3 to -1", -3, -1), ("3 to 5 ms", 3, 5), ("1e-3 to 1e-2", 1e-3, 1e-2)],
 )  # fmt: skip
 def test_a_number_or_a_range_is_read_as_people_write_it(wanted, low, high):
     made = guesses.make("a.b", wanted, "ms", ())
@@ -32,10 +29,12 @@ def test_nothing_written_is_no_guess_and_takes_back_the_last(wanted):
     assert guesses.of("a.b") is None
 
 
-UNREAD = ["many", "1/0", "inf", "10**9999", "1e9999999", "(-8)**0.5", "3 apples", "40 %"]
+UNREAD = ["many", "1/0", "inf", "10**9", "1e9999999", "2,7", "1,024", "3 apples", "40 %", "1 2"]
 
 
-@pytest.mark.parametrize("wanted", [*UNREAD, (1, 2, 3), (1, "x"), {}, object(), True, math.nan])
+@pytest.mark.parametrize(
+    "wanted", [*UNREAD, (1, 2, 3), (1, "x"), {}, object(), True, math.nan, 10**400]
+)
 def test_what_cannot_be_read_is_said_with_how_to_write_it(wanted):
     with pytest.raises(GuessError, match=r"write a number, such as 2\.7"):
         guesses.make("a.b", wanted, "ms", ())

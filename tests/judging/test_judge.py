@@ -11,13 +11,12 @@ import pytest
 
 from course_utils.__main__ import main
 from course_utils.core import files
-from course_utils.judging import offering
-from course_utils.judging.judge import judge
+from course_utils.judging.judge import how_to_offer, judge, verdict
 from tests.support.recordings import CHAPTER, GOOD, forge, put
 
 
 def test_nothing_speaks_against_the_recordings_of_the_course():
-    lines, objected = offering.verdict(files.RECORDED)
+    lines, objected = verdict(files.RECORDED)
     assert not objected, "\n".join(lines)
 
 
@@ -39,6 +38,7 @@ FORGED = {
         put(-1e-3, "rows", 0, "run_seconds"),
         "row 1: run_seconds: -0.001 is less",
     ),
+    "a step of a nanosecond": (put(1e-9, "rows", 0, "run_seconds"), "run_seconds: 1e-09 is less"),
     "no number": (put(float("nan"), "rows", 0, "run_seconds"), "can't be read as JSON"),
     "q1 above the median": (put(0.0031, "rows", 0, "run_seconds_q1"), "isn't between its quart"),
     "no repetition": (put(0, "rows", 0, "run_seconds_n"), "run_seconds_n: 0 is less than"),
@@ -82,18 +82,18 @@ def test_a_snapshot_is_beside_its_recording_unchanged_and_opens_safely(keep):
     beside.parent.mkdir(parents=True)
     named = str(beside.relative_to(files.RECORDED))
 
-    def verdict(content=None, name=named, digest=None):
+    def said_of(content=None, name=named, digest=None):
         data = pickle.dumps(content or {"segments": [], "device_traces": []}, 4)
         beside.write_bytes(data)
         row = {"file": name, "file_sha256": digest or hashlib.sha256(data).hexdigest()}
-        lines, _ = offering.verdict(keep("snapshot", [row]).parents[2])
+        lines, _ = verdict(keep("snapshot", [row]).parents[2])
         return lines[0]
 
-    assert verdict() == "1 file, no objection"
-    assert "isn't what was recorded" in verdict(digest="0" * 64)
-    assert "holds a path" in verdict({"filename": "/home/me/train.py"})
-    assert "can't be opened" in verdict(Path)
-    assert "isn't a file beside this one" in verdict(name="../experiments.json")
+    assert said_of() == "1 file, no objection"
+    assert "isn't what was recorded" in said_of(digest="0" * 64)
+    assert "holds a path" in said_of({"filename": "/home/me/train.py"})
+    assert "can't be opened" in said_of(Path)
+    assert "isn't a file beside this one" in said_of(name="../experiments.json")
 
 
 def test_the_command_prints_objections_and_fails(keep, capsys):
@@ -106,7 +106,7 @@ def test_the_command_prints_objections_and_fails(keep, capsys):
     assert said.startswith(f"✗ h200-x1/{CHAPTER}/speed.json: row 1: run_seconds: -1 is less")
     assert "notes.txt: no recording, and none names it" in said
     assert main(["judge", "nowhere"]) == 1 and "no nowhere to judge" in capsys.readouterr().err
-    how = offering.how_to_offer(files.ROOT / "data" / "recorded" / "h200-x1")
+    how = how_to_offer(files.ROOT / "data" / "recorded" / "h200-x1")
     assert "python -m course_utils judge data/recorded/h200-x1\n" in how
 
 
@@ -123,8 +123,10 @@ TOO_MUCH = [
     ("host_device_copies", MOVED | {"way": "device to device", "gb_per_s": 500.0}, "NVLink 4, its"),
     ("stream", {"operation": "triad (GPU)", "gb_per_s": 9000.0}, "what its memory delivers"),
     ("roofline_points", AS_MEASURED | {"seconds": 1e-4}, "n_bytes/seconds 1.074e+13 is above"),
-    ("roofline_points", AS_MEASURED | {"seconds": 0.0}, "flops/seconds inf is above"),
+    ("roofline_points", AS_MEASURED | {"seconds": 0.0}, "seconds: 0.0 is less"),
     ("nccl_allreduce", {"gpus": 2, "n_bytes": 2**30, "seconds": 1e-3}, "its link to other GPUs"),
+    ("nccl_allreduce", {"gpus": 2, "n_bytes": 2**30, "seconds": 1e-9}, "seconds: 1e-09 is less"),
+    ("tokens", {"way": "eager", "tokens_per_s": 1e12}, "tokens_per_s: 1000000000000.0 is greater"),
     ("peaks", {"model": "s", "peak_bytes": 2 * 10**11, "outside_mib": 1}, "more than the GPU's"),
     ("peaks", {"model": "s", "peak_bytes": 1, "outside_mib": 2**18}, "outside_mib 262,144"),
 ]
@@ -145,8 +147,8 @@ BRIDGED = MOVED | {"way": "device to device", "gb_per_s": 250.0}
         ("NVIDIA A100 80GB PCIe", "host_device_copies", BRIDGED, 0),
         ("NVIDIA GeForce RTX 3090", "rates", {"format": "BF16", "tflop_per_s": 78.0}, 0),
         ("NVIDIA GeForce RTX 3090", "rates", {"format": "BF16", "tflop_per_s": 142.0}, 1),
-        ("NVIDIA Z900", "rates", {"format": "BF16", "tflop_per_s": 1e6}, 0),
-        (None, "rates", {"format": "FP32", "tflop_per_s": 1e6}, 0),
+        ("NVIDIA Z900", "rates", {"format": "BF16", "tflop_per_s": 1e4}, 0),
+        (None, "rates", {"format": "FP32", "tflop_per_s": 1e4}, 0),
     ],
     ids=["a bridge between PCIe boards", "a GeForce's boost", "too much of it", "unknown", "a CPU"],
 )
@@ -156,5 +158,5 @@ def test_what_a_data_sheet_leaves_open_is_no_objection(
     fake_machine(gpus=2 if gpu else 0, gpu=gpu or "")
     path = keep(experiment, [row])
     assert len(judge(path)) == objections
-    lines, _ = offering.verdict(path)
+    lines, _ = verdict(path)
     assert ("'NVIDIA Z900' aren't in data/gpus.toml" in lines[0]) is (gpu == "NVIDIA Z900")

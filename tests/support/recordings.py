@@ -18,6 +18,7 @@ DECLARED = {
     "stream": ["operation", "gb_per_s"],
     "roofline_points": ["operator", "format", "flops", "n_bytes", "seconds"],
     "nccl_allreduce": ["gpus", "n_bytes", "seconds"],
+    "tokens": ["way", "tokens_per_s"],
     "peaks": ["model", "peak_bytes", "outside_mib"],
     "snapshot": ["file", "file_sha256"],
 }

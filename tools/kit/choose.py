@@ -13,7 +13,7 @@ from course_utils.core.files import ROOT
 
 # What a machine made for deep learning has. What these need themselves, it has too.
 USUAL = ("torch", "torchvision", "numpy", "matplotlib", "scipy", "pandas")
-OPENS_PAGES = ("jupyterlab",)  # recording runs them without it
+OPENS_PAGES = ("jupyterlab", "nbconvert")  # recording runs them without these
 OLDER_NAMES = ("manylinux2014", "manylinux2010", "manylinux1")  # of glibc 2.17, 2.12 and 2.5
 
 

@@ -1,21 +1,24 @@
 """Slides of a chapter: its cells as stored, in one HTML file that needs no network.
 
-The page lays itself out: a slide is 1280 × 720, whatever the screen, and takes what fits it.
-Keys: → space PageDown forward, ← PageUp back, Home, End, f for the full screen.
+nbconvert writes them with reveal.js, of which `deck/vendored` has a copy (6.0.2, MIT licence).
 """
 
-import base64
-import html
-import mimetypes
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import nbformat
+from nbconvert.exporters import SlidesExporter
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from traitlets.config import Config
 
 from course_utils.core import files
 
 HERE = Path(__file__).parent
 SLIDES = files.ROOT / "build" / "slides"
-TASK = re.compile(r"(?<=[.?!:)]) (?=\*\*(?:Predict|Find|Count|Try)\b)")
+TASK = re.compile(r"\*\*(?:Predict|Find|Count|Try)\b")
+NEW_SLIDE = re.compile(rf"\n+(?=#{{1,3}} )|(?:\n\n|(?<=[.?!:)]) )(?={TASK.pattern})")
 SET_UP = re.compile(r"^start\(", re.M)
 
 
@@ -24,93 +27,57 @@ def make(path: Path, folder: Path = SLIDES) -> Path:
 
     Raises: OSError, ValueError where the notebook can't be read or the file not be written.
     """
-    import nbformat
-
     notebook = nbformat.read(path, as_version=4)
+    notebook.cells = list(_slides(notebook.cells))
+    exporter = SlidesExporter(
+        config=Config(CSSHTMLHeaderPreprocessor={"style": "default"}),
+        extra_template_basedirs=[str(HERE)],
+        template_name="deck",
+        embed_images=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+    )
+    text, _ = exporter.from_notebook_node(
+        notebook, {"metadata": {"name": path.stem, "path": str(path.parent)}}
+    )
     target = folder / f"{path.stem}.html"
-    files.write_whole(target, page(notebook, path.parent))
+    files.write_whole(target, text)
     return target
 
 
-def page(notebook: Any, folder: Path) -> str:
-    """The whole file: style, script and every cell as a piece for the script to lay out.
-
-    `folder` is where pictures that the text names are found.
-    """
-    from pygments.formatters import HtmlFormatter
-
-    pieces = [piece for cell in notebook.cells for piece in _pieces(cell, folder)]
-    fill = {
-        "TITLE": html.escape(_title(notebook)),
-        "STYLE": _own("deck.css") + HtmlFormatter().get_style_defs(".code"),
-        "PIECES": "\n".join(pieces),
-        "SCRIPT": _own("deck.js"),
-    }
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: fill[found[1]], _own("deck.html"))
+def _slides(cells: list[Any]) -> Iterator[Any]:
+    """A cell for each slide: a heading and a task begin one, and a picture has one to itself."""
+    heading = ""
+    for cell in cells:
+        for kind, part in _of_text(cell) if cell.cell_type == "markdown" else _of_code(cell):
+            if kind == "opening":
+                heading = part.source.splitlines()[0].lstrip("# ")
+            data = {"kind": kind} | ({} if kind == "opening" else {"heading": heading})
+            part.metadata.slideshow = {"slide_type": "slide", "data": data}
+            yield part
 
 
-def _own(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+def _of_text(cell: Any) -> Iterator[tuple[str, Any]]:
+    for text in NEW_SLIDE.split(cell.source):
+        if TASK.match(text):
+            task, _, text = text.partition("\n\n")
+            yield "task", new_markdown_cell(task)
+        if text:
+            kind = "opening" if text.startswith("#") else "text"
+            yield kind, new_markdown_cell(text)
 
 
-def _title(notebook: Any) -> str:
-    first = next((c.source for c in notebook.cells if c.source.startswith("# ")), "# Slides")
-    return first.splitlines()[0].removeprefix("# ")
+def _of_code(cell: Any) -> Iterator[tuple[str, Any]]:
+    pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+    other = [output for output in cell.outputs if output not in pictures]
+    is_hidden = bool(SET_UP.search(cell.source))
+    if other or not is_hidden:
+        yield "code", _code_cell("" if is_hidden else cell.source, other)
+    for picture in pictures:
+        yield "picture", _code_cell("", [picture])
 
 
-def _pieces(cell: Any, folder: Path) -> list[str]:
-    if cell.cell_type == "markdown":
-        return [f'<div class="words">{_words(cell.source, folder)}</div>']
-    if cell.cell_type != "code" or not cell.source.strip():
-        return []
-    shown = [piece for output in cell.outputs if (piece := _output(output))]
-    code = "" if SET_UP.search(cell.source) else _code(cell.source)
-    return [f'<div class="cell">{code}{"".join(shown)}</div>']
-
-
-def _words(source: str, folder: Path) -> str:
-    """Markdown as HTML: a task stands alone, links are words, pictures are inside the page."""
-    import mistune
-
-    text = str(mistune.create_markdown(escape=False, plugins=["table"])(TASK.sub("\n\n", source)))
-    text = re.sub(r"<a [^>]*>(.*?)</a>", r'<span class="link">\1</span>', text, flags=re.S)
-    return re.sub(r'src="([^"]+)"', lambda found: f'src="{_inside(found[1], folder)}"', text)
-
-
-def _inside(address: str, folder: Path) -> str:
-    """A picture's file as a data: URL; empty for a file outside the course."""
-    file = folder / address
-    if address.startswith("data:") or not file.is_file():
-        return address if address.startswith("data:") else ""
-    kind = mimetypes.guess_type(file.name)[0] or "image/png"
-    return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
-
-
-def _code(source: str) -> str:
-    from ipython_pygments_lexers import IPython3Lexer
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-
-    coloured = highlight(source, IPython3Lexer(), HtmlFormatter(nowrap=True))
-    return f'<pre class="code">{_lines(coloured)}</pre>'
-
-
-def _lines(text: str) -> str:
-    """One block for each line, so that a slide may end after any of them."""
-    return "".join(f"<div>{line or ' '}</div>" for line in text.rstrip("\n").split("\n"))
-
-
-def _output(output: Any) -> str:
-    if output.output_type == "stream":
-        return f'<pre class="said">{_lines(html.escape(output.text))}</pre>'
-    data = output.get("data", {})
-    if "image/png" in data:
-        alt = html.escape(data.get("text/plain", ""), quote=True)
-        png = data["image/png"].replace("\n", "")
-        return f'<img alt="{alt}" src="data:image/png;base64,{png}">'
-    if "text/html" in data:
-        return f'<div class="table">{data["text/html"]}</div>'
-    if "text/markdown" in data or "text/plain" in data:
-        plain = html.escape(data.get("text/markdown") or data["text/plain"])
-        return f'<pre class="said">{_lines(plain)}</pre>'
-    return ""
+def _code_cell(source: str, outputs: list[Any]) -> Any:
+    cell = new_code_cell(source, outputs=outputs)
+    cell.metadata.transient = {"remove_source": not source}  # nbconvert's: no empty box of code
+    return cell
