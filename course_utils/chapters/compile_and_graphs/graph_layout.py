@@ -1,176 +1,262 @@
-"""Where the nodes of a graph stand: columns by depth, rows with few crossings, bands that fit.
+"""Where a traced program's values are drawn: columns by depth, rows near those of their neighbours.
 
-A value on its way through columns that it has no node in takes a row there as well, so that no
-arrow runs through a node. The method is Sugiyama's: layers, an order by the neighbours' middles,
-places (Sugiyama, Tagawa and Toda 1981).
+A value that is needed several columns later takes a row in each column on its way, so that no
+arrow runs through a box (Sugiyama, Tagawa and Toda 1981).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import chain, pairwise, product
+from math import ceil
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Node = Any
-Item = tuple[Node, int]  # a node in its column, or its value on its way through a later one
-PORT = 0.14  # of a row: how far above and below its middle a node's two operands arrive
-SWEEPS = 6
+import networkx as nx
+
+from course_utils.chapters.compile_and_graphs.fusion import Fusion, Value, fuse, is_number
+from course_utils.figures.told import number
+
+if TYPE_CHECKING:
+    from matplotlib.path import Path
+
+SIGNS = {"*": "×", "-": "−"}
+RESULT = "result"  # the node that the program's result goes to
+SWEEPS = 5  # over the columns, from the inputs to the result and back; the last one from the inputs
+
+# In pixels: the picture; a row, a box in it, a letter; the margin at both sides.
+WIDTH, ROW, TALL, LETTER, MARGIN = 790.0, 46.0, 30.0, 10.0, 12.0
+GAP = 34.0  # between columns, at least
+ABOVE, BELOW = 43.0, 26.0  # from the middle of a band's first and last row to its ends
+PORT = 0.14  # of a row: how far above and below the middle of a box its two operands arrive
+
+Node = Any  # a value, or RESULT
+Item = tuple[Node, int]  # a node in its column, or its value on the way through a later column
+Point = tuple[float, float]
+
+
+def label(node: Node) -> str:
+    """An operator with the numbers that it takes, as `− 2` or `2 −`; an input by its name."""
+    if node == RESULT:
+        return RESULT
+    if not node.of:
+        return number(float(node.op)) if is_number(node) else node.op
+    sign = SIGNS.get(node.op, node.op)
+    texts = [label(one) if is_number(one) else "" for one in node.of]
+    parts = [sign, *texts] if len(texts) == 1 else [texts[0], sign, *texts[1:]]
+    return " ".join(filter(None, parts))
+
+
+def width(node: Node) -> float:
+    """Of a node's box."""
+    return max(36.0, 16 + LETTER * len(label(node)))
 
 
 @dataclass(frozen=True)
-class Graph:
-    """Nodes with their columns from 0, and of what each is made; `low` ones stand below all others.
+class Layout:
+    """A traced program's nodes, placed in pixels; y runs downwards.
 
-    What a node is made of stands in columns before its own. Where two operands lead to a node, the
-    first arrives above the second, but for those that take them `either_way`.
+    Where the columns are too many for the picture's width they go on in a band below, as lines of
+    text do. Numbers are no nodes, except for one that is the result.
     """
 
-    column: Mapping[Node, int]
-    made_of: Mapping[Node, Sequence[Node]]
-    low: frozenset[Node]
-    either_way: frozenset[Node] = frozenset()
+    tape: Sequence[Value]
+    result: Value
 
     @cached_property
-    def columns(self) -> list[list[Item]]:
-        """What takes a row of each column, in no order yet."""
-        found: list[list[Item]] = [[] for _ in range(max(self.column.values()) + 1)]
-        for node, first in self.column.items():
-            for column in range(first, self._last(node) + 1):
-                found[column].append((node, column))
+    def fusion(self) -> Fusion:
+        return fuse(self.tape, self.result)
+
+    @cached_property
+    def loops(self) -> list[list[Value]]:
+        """The operators of each loop that runs over elements, in the tape's order."""
+        full = self.fusion.full
+        return [g for g in self._groups if any(not full.isdisjoint([v, *v.of]) for v in g)]
+
+    @cached_property
+    def _groups(self) -> list[list[Value]]:
+        """The operators that the result needs, by loop."""
+        operators = [v for v in self.fusion.live if v.of]
+        loops = sorted({self.fusion.loops[v] for v in operators})
+        return [[v for v in operators if self.fusion.loops[v] == loop] for loop in loops]
+
+    # ---- Columns
+
+    @cached_property
+    def sources(self) -> dict[Node, list[Node]]:
+        """The nodes, and what leads to each."""
+        shown = [v for v in self.tape if v.of or v is self.result or not is_number(v)]
+        return {v: [u for u in v.of if u in shown] for v in shown} | {RESULT: [self.result]}
+
+    @cached_property
+    def low(self) -> frozenset[Node]:
+        """The nodes below all others: dead operators, and inputs that only these need."""
+        return frozenset(self.sources) - {*self.fusion.live, RESULT}
+
+    @cached_property
+    def column(self) -> dict[Node, int]:
+        """Inputs come first, then the operators, where a loop shares no column with another."""
+        order = nx.DiGraph((one, node) for node, of in self.sources.items() for one in of)
+        order.add_nodes_from(self.sources)
+        inputs = [node for node, of in self.sources.items() if not of]
+        for before, after in pairwise([inputs, *self._groups, [RESULT]]):
+            order.add_edges_from(product(before, after))
+        columns = enumerate(nx.topological_generations(order))
+        return {node: column for column, nodes in columns for node in nodes}
+
+    @cached_property
+    def paths(self) -> dict[Node, list[list[Item]]]:
+        """The ways on which what leads to a node comes to it, a column at a time."""
+
+        def path(source: Node, node: Node) -> list[Item]:
+            on_the_way = range(self.column[source], self.column[node])
+            return [*((source, column) for column in on_the_way), (node, self.column[node])]
+
+        return {node: [path(one, node) for one in of] for node, of in self.sources.items()}
+
+    # ---- Rows
+
+    @cached_property
+    def high(self) -> set[Item]:
+        """The items on a way to the result; all others are below them."""
+        paths = (path for node in self.paths if node not in self.low for path in self.paths[node])
+        return set(chain.from_iterable(paths))
+
+    @cached_property
+    def ways(self) -> nx.DiGraph:
+        """The items as a graph; where operands may not change places its edges have ports."""
+        ways = nx.DiGraph()
+        ways.add_nodes_from(self.column.items())
+        for node, paths in self.paths.items():
+            for path, port in zip(paths, _ports(paths), strict=True):
+                nx.add_path(ways, path)
+                ways.edges[path[-2:]]["port"] = 0.0 if _takes_any(node) else port
+        return ways
+
+    @cached_property
+    def rows(self) -> dict[Item, float]:
+        """Each item's row: those of a column in the order of their neighbours, round row 0."""
+        backwards, result = nx.reverse_view(self.ways), (RESULT, self.column[RESULT])
+        items = dict.fromkeys([*nx.dfs_preorder_nodes(backwards, result), *self.ways])
+        columns = [[i for i in items if i[1] == c] for c in range(len(self.widths))]
+        rows = {item: float(place) for column in columns for place, item in enumerate(column)}
+        for sweep in range(SWEEPS):
+            forward = sweep % 2 == 0
+            for column in columns if forward else reversed(columns):
+                wanted = {item: self._wanted(item, rows, forward) for item in column}
+                column.sort(key=lambda item: (item not in self.high, wanted[item]))
+                middle = (len(self.high.intersection(column)) - 1) / 2
+                rows.update((item, place - middle) for place, item in enumerate(column))
+        floor = max(rows[item] for item in self.high) + 1.3
+        for column in columns:
+            low = [item for item in column if item not in self.high]
+            rows.update((item, floor + place) for place, item in enumerate(low))
+        return rows
+
+    def _wanted(self, item: Item, rows: Mapping[Item, float], forward: bool) -> float:
+        """The mean row of what leads to an item, or of what it leads to."""
+        if forward:
+            near = [rows[before] for before in self.ways.pred[item]]
+        else:
+            after = self.ways.out_edges(item, data="port", default=0.0)
+            near = [rows[target] + port for _, target, port in after]
+        return fmean(near or [rows[item]])
+
+    # ---- Pixels
+
+    @cached_property
+    def widths(self) -> list[float]:
+        """Of each column: its widest box."""
+        ends = range(max(self.column.values()) + 1)
+        return [max(width(n) for n, at in self.column.items() if at == c) for c in ends]
+
+    @cached_property
+    def lefts(self) -> list[float]:
+        """The left end of each column; one that begins a new band is left of the one before."""
+        room, boxes, gaps = WIDTH - 2 * MARGIN, sum(self.widths), len(self.widths) - 1
+        gap = max(GAP, min((room - boxes) / gaps, 2 * GAP))
+        most, total = room + 1, boxes + gap * gaps
+        if total > most:  # bands about as wide as each other
+            most = min(room, total / ceil(total / (room - GAP)) + max(self.widths) + 2 * GAP)
+        found, x = [], MARGIN
+        for wide in self.widths:
+            if x + wide > MARGIN + most:
+                x = MARGIN + GAP
+            found.append(x)
+            x += wide + gap
         return found
 
-    def sources(self, item: Item) -> list[tuple[Item, float]]:
-        """What leads to an item from the column before it, and at which share of a row it ends."""
-        node, column = item
-        if column > self.column[node]:
-            return [((node, column - 1), 0.0)]
-        of = self.made_of.get(node, ())
-        apart = len(of) == 2 and node not in self.either_way
-        ports = (-PORT, PORT) if apart else (0.0,) * len(of)
-        return [((one, column - 1), port) for one, port in zip(of, ports, strict=True)]
+    @cached_property
+    def bands(self) -> list[range]:
+        """The columns that are beside each other."""
+        starts = [c for c, left in enumerate(self.lefts) if c == 0 or left < self.lefts[c - 1]]
+        return [range(*ends) for ends in pairwise([*starts, len(self.lefts)])]
 
-    def targets(self, item: Item) -> dict[Item, float]:
-        """What an item leads to in the next column, and at which share of a row it arrives."""
-        after = self.columns[item[1] + 1] if item[1] + 1 < len(self.columns) else []
-        lines = ((target, *line) for target in after for line in self.sources(target))
-        return {target: port for target, source, port in lines if source == item}
+    @cached_property
+    def tops(self) -> list[float]:
+        """The height of row 0 in each band, and below them the picture's end."""
+        found, y = [], 0.0
+        for band in self.bands:
+            around = range(band[0] - 1, band[-1] + 1)  # with the lines that come from above
+            rows = [row for (_, column), row in self.rows.items() if column in around]
+            found.append(y + ABOVE - min(rows) * ROW)
+            y += ABOVE + (max(rows) - min(rows)) * ROW + BELOW
+        return [*found, y]
 
-    def is_low(self, item: Item) -> bool:
-        """Whether it belongs below: a low node, or a value that only low nodes still need."""
-        node, column = item
-        on_its_way = column > self.column[node]
-        return node in self.low or (on_its_way and column > self._last(node, of_low=False))
+    def band_of(self, column: int) -> int:
+        return next(place for place, band in enumerate(self.bands) if column in band)
 
-    def _last(self, node: Node, of_low: bool = True) -> int:
-        """The last column that its value takes a row in."""
-        users = [
-            v for v, of in self.made_of.items() if node in of and (of_low or v not in self.low)
-        ]
-        return max([self.column[node], *(self.column[user] - 1 for user in users)])
+    def middle(self, item: Item) -> Point:
+        """Of a box, or of the column that a value is on its way through."""
+        column = item[1]
+        y = self.tops[self.band_of(column)] + self.rows[item] * ROW
+        return self.lefts[column] + self.widths[column] / 2, y
 
+    def frames(self) -> Iterator[tuple[str, Point, float, float]]:
+        """Round each loop, or its part in each band: what it is called, a corner, width, height."""
+        for place, group in enumerate(self.loops, 1):
+            inside = {self.column[value] for value in group}
+            for columns in filter(None, map(inside.intersection, self.bands)):
+                ys = [self.middle(item)[1] for item in self.high if item[1] in columns]
+                left, top = self.lefts[min(columns)] - 10, min(ys) - TALL / 2 - 23
+                right = self.lefts[max(columns)] + self.widths[max(columns)] + 10
+                yield f"loop {place}", (left, top), right - left, max(ys) + TALL / 2 + 8 - top
 
-def rows(graph: Graph) -> dict[Item, float]:
-    """Each item's row, from 0 downwards; rows of one column are far enough from each other."""
-    columns = _ordered(graph)
-    high = [[item for item in column if not graph.is_low(item)] for column in columns]
-    found = {item: float(place) for column in high for place, item in enumerate(column)}
-    for sweep in range(2 * SWEEPS + 1):
-        for column in high if sweep % 2 == 0 else reversed(high):
-            pulls = _pulls(graph, found, column, both=sweep == 2 * SWEEPS, forward=sweep % 2 == 0)
-            found.update(zip(column, _apart(graph, column, pulls), strict=True))
-    top = min(found.values(), default=0.0)
-    found = {item: row - top for item, row in found.items()}
-    floor = max(found.values(), default=-1.3) + 1.3
-    for column in columns:
-        low = [item for item in column if graph.is_low(item)]
-        found.update({item: floor + place for place, item in enumerate(low)})
-    return found
+    def arrows(self) -> Iterator[tuple[Node, Node, "Path"]]:
+        """From each node to those that it leads to: level in columns, curved between them."""
+        for node, paths in self.paths.items():
+            if _takes_any(node):
+                paths = sorted(paths, key=lambda path: self.rows[path[-2]])
+            for path, port in zip(paths, _ports(paths), strict=True):
+                yield path[0][0], node, self._arrow(path, port * ROW)
 
+    def _arrow(self, way: Sequence[Item], port: float) -> "Path":
+        from matplotlib.path import Path
 
-def bands(widths: Sequence[float], gaps: Sequence[float], most: float) -> list[range]:
-    """The columns in as few bands as fit below each other, each about as wide.
-
-    `gaps` are before each column; none of the widest band is over `most` but for a single column.
-    """
-    fewest = len(_filled(widths, gaps, most))
-    limit = (sum(widths) + sum(gaps)) / fewest
-    while limit < most and len(_filled(widths, gaps, limit)) > fewest:
-        limit += 5
-    return _filled(widths, gaps, min(limit, most))
-
-
-def _filled(widths: Sequence[float], gaps: Sequence[float], most: float) -> list[range]:
-    starts, room = [0], most - widths[0]
-    for column in range(1, len(widths)):
-        room -= gaps[column] + widths[column]
-        if room < 0:
-            starts.append(column)
-            room = most - widths[column]
-    return [range(*ends) for ends in pairwise([*starts, len(widths)])]
+        x, y = self.middle(way[0])
+        corners = [(Path.MOVETO, (x + width(way[0][0]) / 2, y))]
+        for before, after in pairwise(way):
+            y = self.middle(before)[1]
+            start, end = self.lefts[before[1]] + self.widths[before[1]], self.lefts[after[1]]
+            corners.append((Path.LINETO, (start, y)))
+            if end < start:  # in the next band it comes in at the same height
+                corners.append((Path.LINETO, (WIDTH, y)))
+                start, y = 0.0, self.tops[self.band_of(after[1])] + self.rows[before] * ROW
+                corners.append((Path.MOVETO, (start, y)))
+            below = self.middle(after)[1] + (port if after is way[-1] else 0)
+            half = (start + end) / 2
+            corners += [(Path.CURVE4, one) for one in ((half, y), (half, below), (end, below))]
+        box = self.middle(way[-1])[0] - width(way[-1][0]) / 2
+        corners += [(Path.LINETO, (box, below))] if box > end else []
+        codes, points = zip(*corners, strict=True)
+        return Path(points, codes)
 
 
-def spread(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """The places nearest to those wanted (in squares) that keep their order and these gaps."""
-    offsets = [0.0, *accumulate(gaps)]
-    groups: list[list[float]] = []
-    for place, offset in zip(wanted, offsets, strict=True):
-        groups.append([place - offset])
-        while len(groups) > 1 and fmean(groups[-2]) > fmean(groups[-1]):
-            groups[-2:] = [groups[-2] + groups[-1]]
-    levels = [fmean(group) for group in groups for _ in group]
-    return [level + offset for level, offset in zip(levels, offsets, strict=True)]
+def _takes_any(node: Node) -> bool:
+    """Whether its operands may change places."""
+    return node != RESULT and node.op in ("+", "*")
 
 
-def _ordered(graph: Graph) -> list[list[Item]]:
-    """The columns in the order with the fewest crossings that sweeps to and fro find."""
-    columns = [sorted(column, key=graph.is_low) for column in graph.columns]
-    best, fewest = [list(column) for column in columns], _crossings(graph, columns)
-    for sweep in range(SWEEPS):
-        forward = sweep % 2 == 0
-        for column in columns if forward else reversed(columns):
-            found = {item: float(place) for one in columns for place, item in enumerate(one)}
-            pulls = dict(zip(column, _pulls(graph, found, column, False, forward), strict=True))
-            column.sort(key=_by_pull(graph, pulls))
-        if (count := _crossings(graph, columns)) < fewest:
-            best, fewest = [list(column) for column in columns], count
-    return best
-
-
-def _by_pull(graph: Graph, pulls: Mapping[Item, float]) -> Callable[[Item], tuple[bool, float]]:
-    return lambda item: (graph.is_low(item), pulls[item])
-
-
-def _pulls(
-    graph: Graph, found: Mapping[Item, float], column: Sequence[Item], both: bool, forward: bool
-) -> list[float]:
-    """Where each item's neighbours before it, after it or on both sides would have it."""
-    pulls = []
-    for item in column:
-        ends = [found[one] - port for one, port in graph.sources(item) if one in found]
-        starts = [found[one] + port for one, port in graph.targets(item).items() if one in found]
-        wanted = ends + starts if both else ends if forward else starts
-        pulls.append(fmean(wanted) if wanted else found[item])
-    return pulls
-
-
-def _crossings(graph: Graph, columns: Sequence[Sequence[Item]]) -> int:
-    """How many lines cross; those that lead to what is low are drawn faint, and don't count."""
-    count = 0
-    for before, after in pairwise(columns):
-        places = {item: place for place, item in enumerate(before)}
-        lines = [
-            (places[one], end + port)
-            for end, target in enumerate(after)
-            if not graph.is_low(target)
-            for one, port in graph.sources(target)
-        ]
-        count += sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(lines, 2))
-    return count
-
-
-def _apart(graph: Graph, column: Sequence[Item], wanted: Sequence[float]) -> list[float]:
-    """The rows nearest to those wanted, where what is only on its way needs less room."""
-    is_node = [column == graph.column[node] for node, column in column]
-    gaps = [1.0 if a and b else 0.75 if a or b else 0.4 for a, b in pairwise(is_node)]
-    return spread(wanted, gaps) if wanted else []
+def _ports(operands: Sequence[Any]) -> list[float]:
+    """Where they arrive, in rows from a box's middle: of two, the left one above the right one."""
+    return [-PORT, PORT] if len(operands) == 2 else [0.0] * len(operands)

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 
 from course_utils.chapters.compile_and_graphs.fusion import BYTES, Fusion, Tracer, Value, fuse
-from course_utils.chapters.compile_and_graphs.graph_nodes import SIGNS
-from course_utils.chapters.compile_and_graphs.graph_nodes import label as label_of
-from course_utils.chapters.compile_and_graphs.graph_places import TALL, WIDTH
-from course_utils.chapters.compile_and_graphs.graph_scene import Box, Scene
+from course_utils.chapters.compile_and_graphs.graph_layout import (
+    RESULT,
+    SIGNS,
+    TALL,
+    WIDTH,
+    Layout,
+    Node,
+    Point,
+    width,
+)
+from course_utils.chapters.compile_and_graphs.graph_layout import label as label_of
 from course_utils.chapters.compile_and_graphs.typed_program import typed_program
 from course_utils.chapters.your_machine.inventory import look
 from course_utils.chapters.your_machine.machine_drawing import amount
@@ -27,7 +34,6 @@ EDGES = {"input": "#555555", "operator": "#56B4E9", "sum": "#E69F00", "dead": "#
 LINE, FAINT = "#555555", "#A8A8A8"
 POWERS = dict(zip(range(3, 10), "³⁴⁵⁶⁷⁸⁹", strict=True))
 UNTOLD_CACHE = 64e6  # bytes, where a system doesn't tell
-LOOP_FACE, LOOP_EDGE = "#EEF5EA", "#9CC48A"
 LAST_LINE, TITLE_LINE = 34.0, 24.0  # pixels for the words under the graph, and over it
 
 
@@ -40,21 +46,20 @@ def draw_graph(title: str, tape: Sequence[Value], result: Value) -> style.Pictur
     programs go on below, as lines of text do.
     Raises: TypeError for a result that is no value of the tape.
     """
-    scene = Scene(tape, result)
-    height = scene.places.tops[-1] + LAST_LINE
+    layout = Layout(tape, result)
+    height = layout.tops[-1] + LAST_LINE
     figure, axes = style.one_panel(title, 4)
     axes.set(xlim=(0, WIDTH), ylim=(height, 0), aspect="equal", anchor="NW")
     axes.set_axis_off()
     above = TITLE_LINE * len(textwrap.wrap(title, 70)) + 16
     figure.set_size_inches(style.WIDTH_INCHES, (height + above) / style.DPI)
-    _draw_frames(axes, scene)
-    _draw_strokes(axes, scene)
-    for box in scene.boxes:
-        _draw_box(axes, box)
-    thin = any(not stroke.is_full for stroke in scene.strokes())
-    said = passes_in_words(scene.fusion) + (" · a thin arrow: one number" if thin else "")
+    _draw_frames(axes, layout)
+    thin = _draw_arrows(axes, layout)
+    for node in layout.column:
+        _draw_box(axes, layout, node)
+    said = passes_in_words(layout.fusion) + (" · a thin arrow: one number" if thin else "")
     axes.text(12, height - LAST_LINE / 2, said, va="center", fontsize=12)
-    return style.render(figure, f"{title}: {in_words(scene)}", [said])
+    return style.render(figure, f"{title}: {in_words(layout)}", [said])
 
 
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:
@@ -137,10 +142,10 @@ def passes_in_words(fusion: Fusion) -> str:
     return f"one by one: {_passes(eager)} over memory; fused: {fused}"
 
 
-def in_words(scene: Scene) -> str:
+def in_words(layout: Layout) -> str:
     """The graph for who doesn't see it: `loop 1: #1 = x × y, #2 = #1 + 2; result #2`."""
-    names = {value: "" for value in scene.tape if value.of}
-    for group in [*scene.loops, list(names)]:
+    names = {value: "" for value in layout.tape if value.of}
+    for group in [*layout.loops, list(names)]:
         for value in group:
             names[value] = names[value] or f"#{sum(map(bool, names.values())) + 1}"
 
@@ -153,74 +158,64 @@ def in_words(scene: Scene) -> str:
             return f"{name(value)} = sum of {texts[0]}"
         return f"{name(value)} = {f' {SIGNS.get(value.op, value.op)} '.join(texts)}"
 
-    framed = {value for group in scene.loops for value in group}
-    alone = [value for value in scene.fusion.live if value.of and value not in framed]
-    parts = [(f"loop {n}", group) for n, group in enumerate(scene.loops, 1)]
-    parts += [("in no loop", alone), ("dead", list(scene.fusion.dead))]
+    framed = {value for group in layout.loops for value in group}
+    alone = [value for value in layout.fusion.live if value.of and value not in framed]
+    parts = [(f"loop {n}", group) for n, group in enumerate(layout.loops, 1)]
+    parts += [("in no loop", alone), ("dead", list(layout.fusion.dead))]
     told = [f"{what}: {', '.join(map(line, values))}" for what, values in parts if values]
-    return "; ".join([*told, f"result {name(scene.result)}"])
+    return "; ".join([*told, f"result {name(layout.result)}"])
 
 
-def _draw_frames(axes: "Axes", scene: Scene) -> None:
-    from matplotlib.patches import FancyBboxPatch
+def _draw_frames(axes: "Axes", layout: Layout) -> None:
+    look = {"facecolor": "#EEF5EA", "edgecolor": "#9CC48A", "zorder": 0}
+    for name, corner, wide, tall in layout.frames():
+        _draw_round(axes, corner, wide, tall, 8, **look)
+        axes.text(corner[0] + 7, corner[1] + 12, name, va="center", fontsize=10)
 
-    for frame in scene.frames:
-        axes.add_patch(
-            FancyBboxPatch(
-                (frame.left, frame.top),
-                frame.right - frame.left,
-                frame.bottom - frame.top,
-                boxstyle="round,pad=0,rounding_size=8",
-                facecolor=LOOP_FACE,
-                edgecolor=LOOP_EDGE,
-                zorder=0,
-            )
+
+def _draw_arrows(axes: "Axes", layout: Layout) -> bool:
+    """Those to dead operators are dashed. Gives whether one is thin."""
+    from matplotlib.patches import FancyArrowPatch
+
+    arrows = list(layout.arrows())
+    for source, node, path in arrows:
+        is_dead, is_full = node in layout.low, source in layout.fusion.full
+        arrow = FancyArrowPatch(
+            path=path,
+            arrowstyle="-|>,head_length=6,head_width=2.8",
+            mutation_scale=1.2,
+            color=FAINT if is_dead else LINE,
+            linewidth=2.0 if is_full else 0.9,
+            linestyle="--" if is_dead else "-",
+            zorder=1 if is_dead else 1.5,
         )
-        axes.text(frame.left + 7, frame.top + 12, frame.label, va="center", fontsize=10)
+        axes.add_patch(arrow)
+    return any(source not in layout.fusion.full for source, _, _ in arrows)
 
 
-def _draw_strokes(axes: "Axes", scene: Scene) -> None:
-    """The values' ways under the boxes; those to dead operators dashed."""
-    from matplotlib.collections import LineCollection
-
-    strokes = sorted(scene.strokes(), key=lambda stroke: not stroke.is_dead)
-    colours = [FAINT if stroke.is_dead else LINE for stroke in strokes]
-    lines = LineCollection(
-        [stroke.points for stroke in strokes],
-        colors=colours,
-        linewidths=[2.0 if stroke.is_full else 0.9 for stroke in strokes],
-        linestyles=["--" if stroke.is_dead else "-" for stroke in strokes],
-        zorder=1,
-    )
-    axes.add_collection(lines)
-    heads = [(one.points[-1], colour) for one, colour in zip(strokes, colours, strict=True)
-             if one.has_head]  # fmt: skip
-    xs, ys = zip(*(point for point, _ in heads), strict=True)
-    axes.scatter([x - 4 for x in xs], ys, s=42, c=[c for _, c in heads], marker=">", zorder=3)
-
-
-def _draw_box(axes: "Axes", box: Box) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    kind = "dead" if box.is_dead else box.kind
-    ink = "#6B6B6B" if box.is_dead else style.INK
-    weight = "bold" if box.kind in ("input", "result") else "normal"
-    axes.text(box.x, box.y, box.label, ha="center", va="center", color=ink, weight=weight, zorder=4)
-    if box.kind == "result":
+def _draw_box(axes: "Axes", layout: Layout, node: Node) -> None:
+    x, y = layout.middle((node, layout.column[node]))
+    is_dead, is_input = node in layout.low, node != RESULT and not node.of
+    ink = "#6B6B6B" if is_dead else style.INK
+    weight = "bold" if is_input or node == RESULT else "normal"
+    axes.text(x, y, label_of(node), ha="center", va="center", color=ink, weight=weight, zorder=4)
+    if node == RESULT:
         return
-    axes.add_patch(
-        FancyBboxPatch(
-            (box.x - box.width / 2, box.y - TALL / 2),
-            box.width,
-            TALL,
-            boxstyle=f"round,pad=0,rounding_size={4 if box.kind == 'input' else 13}",
-            facecolor=FACES[kind],
-            edgecolor=EDGES[kind],
-            linestyle="--" if box.is_dead else "-",
-            linewidth=1.6,
-            zorder=2,
-        )
-    )
-    if box.is_dead and box.kind != "input":
-        below = box.y + TALL / 2 + 9
-        axes.text(box.x, below, "dead", ha="center", va="center", fontsize=9, color=ink)
+    kind = "dead" if is_dead else "input" if is_input else "sum" if node.op == "sum" else "operator"
+    wide, line = width(node), "--" if is_dead else "-"
+    corner = x - wide / 2, y - TALL / 2
+    look = {"facecolor": FACES[kind], "edgecolor": EDGES[kind], "linestyle": line}
+    _draw_round(axes, corner, wide, TALL, 4 if is_input else 13, linewidth=1.6, zorder=2, **look)
+    if is_dead and not is_input:
+        below = y + TALL / 2 + 9
+        axes.text(x, below, "dead", ha="center", va="center", fontsize=9, color=ink)
+
+
+def _draw_round(
+    axes: "Axes", corner: Point, wide: float, tall: float, radius: float, **look: Any
+) -> None:
+    """A rectangle with rounded corners."""
+    from matplotlib.patches import FancyBboxPatch
+
+    boxstyle = f"round,pad=0,rounding_size={radius}"
+    axes.add_patch(FancyBboxPatch(corner, wide, tall, boxstyle=boxstyle, **look))

@@ -2,12 +2,11 @@
 
 import operator
 import random
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
-from course_utils.chapters.compile_and_graphs.graph_places import TALL, WIDTH
-from course_utils.chapters.compile_and_graphs.graph_scene import Scene
+from course_utils.chapters.compile_and_graphs.graph_layout import TALL, WIDTH, Layout, width
 from tests.chapters.compile_and_graphs import tracing
 from tests.chapters.compile_and_graphs.tracing import trace
 
@@ -39,8 +38,8 @@ PROGRAMS = {
 }
 
 
-def sides(box):
-    return box.x - box.width / 2, box.x + box.width / 2, box.y - TALL / 2, box.y + TALL / 2
+def sides(corner, wide, tall):
+    return corner[0], corner[0] + wide, corner[1], corner[1] + tall
 
 
 def overlap(a, b):
@@ -50,16 +49,21 @@ def overlap(a, b):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_boxes_and_frames_do_not_overlap_and_arrows_lead_past_boxes(name):
     program, names = PROGRAMS[name]
-    scene = Scene(*trace(program, names.split()))
-    boxes, bottom = [sides(box) for box in scene.boxes], scene.places.tops[-1]
-    frames = [(f.left, f.right, f.top, f.bottom) for f in scene.frames]
+    layout = Layout(*trace(program, names.split()))
+    boxes = []
+    for item in layout.column.items():
+        (x, y), wide = layout.middle(item), width(item[0])
+        boxes.append(sides((x - wide / 2, y - TALL / 2), wide, TALL))
+    frames = [sides(*frame) for _, *frame in layout.frames()]
     for some in (boxes, frames):
         assert not any(overlap(one, other) for one, other in combinations(some, 2))
+    bottom = layout.tops[-1]
     assert all(0 <= b[0] < b[1] <= WIDTH and 0 <= b[2] < b[3] <= bottom for b in boxes)
 
-    for stroke in scene.strokes():
-        for (x0, y0), (x1, y1) in zip(stroke.points, stroke.points[1:], strict=False):
-            for share in (0, 0.25, 0.5, 0.75, 1):
-                x, y = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
-                assert 0 <= x <= WIDTH and 0 <= y <= bottom
-                assert not any(b[0] + 0.01 < x < b[1] - 0.01 and b[2] < y < b[3] for b in boxes)
+    for _, _, path in layout.arrows():
+        for piece in path.to_polygons(closed_only=False):
+            for (x0, y0), (x1, y1) in pairwise(piece):
+                for share in (0, 0.25, 0.5, 0.75, 1):
+                    x, y = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
+                    assert 0 <= x <= WIDTH and 0 <= y <= bottom
+                    assert not any(b[0] + 0.01 < x < b[1] - 0.01 and b[2] < y < b[3] for b in boxes)
