@@ -1,7 +1,7 @@
 """Models and gradients on which chapter 12's ranks try data parallelism."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_los
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 EARLY = "hooks"  # the page's name for buckets that are sent by them
-LINES = 32  # of a rank's batch, unless said
+LINES = 32  # of a rank's batch
 
 
 def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GPT:
@@ -26,22 +26,18 @@ def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GP
     return GPT(GPTConfig(len(ALPHABET), LINE, layers, heads=4, width=width)).to(device)
 
 
-def backward(model: nn.Module, batch: int = 0, lines: int = LINES) -> Tensor:
+def backward(model: nn.Module, batch: int = 0) -> Tensor:
     """Adds the gradients of this rank's lines of a batch to those there are; the loss."""
-    first = (batch * dist.get_world_size() + dist.get_rank()) * lines
-    mine = _lines()[first : first + lines].to(next(model.parameters()).device)
+    first = (batch * dist.get_world_size() + dist.get_rank()) * LINES
+    mine = _train()[first : first + LINES].to(next(model.parameters()).device)
     loss = answer_loss(model, mine)
     loss.backward()
     return loss.detach()
 
 
-_kept: list[Tensor] = []
-
-
-def _lines() -> Tensor:
-    if not _kept:
-        _kept.append(Addition().train)
-    return _kept[0]
+@cache
+def _train() -> Tensor:
+    return Addition().train
 
 
 Ways = Mapping[str, tuple[nn.Module, Callable[[nn.Module], object]]]  # what makes gradients

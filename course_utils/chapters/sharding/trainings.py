@@ -3,7 +3,6 @@
 The fitted number is the share of the peak that computing reaches.
 """
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from course_utils.chapters.sharding.splits import Split, cluster
@@ -79,10 +78,8 @@ def fit_efficiency(run: Run) -> float:
     return low
 
 
-def held_out(
-    fit: Callable[[Sequence[Run]], Run] = lambda runs: runs[0],
-) -> list[Row]:
-    """A row for each published run, by code; `fit` chooses of a code's runs the one to fit.
+def held_out() -> list[Row]:
+    """A row for each published run, by code; the first of a code's runs is fitted.
 
     `off_percent` is by how much the formula says too much (negative: too little), `needs` the
     efficiency that would have made it right.
@@ -91,9 +88,8 @@ def held_out(
     rows: list[Row] = []
     for code in (*TITAN, FOUNDRY):
         own = [run for run in runs if run.code == code]
-        fitted = fit(own)
-        efficiency = fit_efficiency(fitted)
-        rows += [_row(run, efficiency, run is fitted) for run in own]
+        efficiency = fit_efficiency(own[0])
+        rows += [_row(run, efficiency, run is own[0]) for run in own]
     return rows
 
 
