@@ -48,10 +48,8 @@ def write(path: Path, rows: list[Row], **head: Any) -> None:
         **head,
     }
     lines = ",\n  ".join(json.dumps(row) for row in rows)
-    text = (
-        f'{json.dumps(head, indent=1).removesuffix("}").rstrip()},\n "rows": [\n  {lines}\n ]\n}}\n'
-    )
-    files.write_whole(path, text)
+    begin = json.dumps(head, indent=1).removesuffix("\n}")
+    files.write_whole(path, f'{begin},\n "rows": [\n  {lines}\n ]\n}}\n')
 
 
 def store() -> Path:
