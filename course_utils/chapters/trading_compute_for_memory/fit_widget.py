@@ -12,8 +12,7 @@ from course_utils.chapters.trading_compute_for_memory.planner import (
     moments,
     peak,
 )
-from course_utils.chapters.trading_compute_for_memory.plans import Plan
-from course_utils.chapters.trading_compute_for_memory.recomputing import relative_time
+from course_utils.chapters.trading_compute_for_memory.plans import Plan, relative_time
 from course_utils.core.evidence import Row, published
 from course_utils.core.gpus import gpu_specs
 from course_utils.figures import byte_bars, style, told
