@@ -8,13 +8,13 @@ of CS336 (Spring 2025), assignment 1; of the sizes: the "medium" model of assign
 and batch are read from the trace's logits.
 """
 
-import json
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from course_utils.chapters.memory_snapshots.on_real_gpus import REAL_RUNS
+from course_utils.chapters.memory_snapshots.real_gpus import REAL_RUNS
+from course_utils.memory import kept_predictions
 from course_utils.memory.prediction import predict_bytes
 
 
@@ -191,9 +191,7 @@ def predicted_run(run):
 
 
 def store():
-    rows = [json.dumps(predicted_run(run)) for run in RUNS]
-    text = f'{{"torch": "{torch.__version__.partition("+")[0]}",\n "rows": [\n  '
-    REAL_RUNS.write_text(text + ",\n  ".join(rows) + "\n ]\n}\n", encoding="utf-8")
+    kept_predictions.write(REAL_RUNS, [predicted_run(run) for run in RUNS])
 
 
 if __name__ == "__main__":

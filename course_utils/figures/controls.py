@@ -8,6 +8,7 @@ import ipywidgets as widgets
 from course_utils.figures.style import Picture
 
 LOOK: dict[str, Any] = {"style": {"description_width": "150px"}, "layout": {"width": "460px"}}
+NARROW: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"width": "390px"}}
 
 
 class Controls(widgets.VBox):
@@ -38,6 +39,22 @@ class Controls(widgets.VBox):
         bundle = super()._repr_mimebundle_(**kwargs)
         title = f"\n{self._shown.alt}" if self._shown.alt != self._alt else ""
         return bundle | self._shown.bundle(f"[widget] {self._alt}{title}")
+
+
+class TwoColumns(Controls):
+    """Controls in two columns, so that they and the picture are on a small screen together."""
+
+    def __init__(self, *args: Any, **controls: widgets.ValueWidget) -> None:
+        super().__init__(*args, **controls)
+        named, half = list(controls.values()), (len(controls) + 1) // 2
+        columns = widgets.HBox([widgets.VBox(named[:half]), widgets.VBox(named[half:])])
+        self.children = [columns, self._picture, self._reading]
+
+
+def choice(text: str, values: Sequence[Any], value: Any) -> Any:
+    """A list to choose from, as wide as a column; a number that isn't among others joins them."""
+    options = sorted({*values, value}) if isinstance(value, int) else values
+    return widgets.Dropdown(options=options, value=value, description=text, **NARROW)
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:

@@ -30,27 +30,36 @@ def predicted(**where: Any) -> list[Row]:
     return [row for row in rows if all(row[name] == value for name, value in where.items())]
 
 
-def read() -> dict[str, Any]:
-    """The whole file. Raises: OSError where it can't be read; ValueError where it is no JSON."""
-    return json.loads(FILE.read_text(encoding="utf-8"))
+def read(path: Path = FILE) -> dict[str, Any]:
+    """A whole file: with which torch and when its `rows` were predicted, and these.
+
+    Raises: OSError where it can't be read; ValueError where it is no JSON.
+    """
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write(path: Path, rows: list[Row], **head: Any) -> None:
+    """Keeps rows in a file that `read` reads, a line for each, so that a change is seen as one."""
+    import torch
+
+    head = {
+        "torch": torch.__version__.partition("+")[0],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        **head,
+    }
+    lines = ",\n  ".join(json.dumps(row) for row in rows)
+    begin = json.dumps(head, indent=1).removesuffix("\n}")
+    files.write_whole(path, f'{begin},\n "rows": [\n  {lines}\n ]\n}}\n')
 
 
 def store() -> Path:
     """Predicts every row and writes them: about 3 minutes and 0.5 GB."""
-    import torch
-
     from course_utils.core.running import bar
     from course_utils.workloads.training_steps import all_steps, mystery_steps
 
     rows = [predict_row(step, HOPPER) for step in bar(all_steps(), "Hopper")]
     rows += [predict_row(step, AMPERE) for step in bar(mystery_steps(), "Ampere")]
-    content = {
-        "torch": torch.__version__.partition("+")[0],
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "steps": STEPS,
-        "rows": rows,
-    }
-    files.write_whole(FILE, _text(content))
+    write(FILE, rows, steps=STEPS)
     return FILE
 
 
@@ -67,10 +76,3 @@ def predict_row(step: Any, capability: tuple[int, int]) -> Row:
         "phase": found.moment.phase,
         "parts_bytes": found.parts,
     }
-
-
-def _text(content: dict[str, Any]) -> str:
-    """JSON with a line for each row, so that a change is seen as one."""
-    rows = ",\n  ".join(json.dumps(row) for row in content["rows"])
-    head = json.dumps({k: v for k, v in content.items() if k != "rows"}, indent=1)
-    return f'{head.removesuffix("}").rstrip()},\n "rows": [\n  {rows}\n ]\n}}\n'

@@ -41,12 +41,10 @@ def kept(of: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Taken:
-    """A snapshot taken on this GPU: read, and as the file's dict; its peaks in bytes."""
+    """A snapshot taken on this GPU: read, and as the file's dict."""
 
     snapshot: Snapshot
     content: dict[str, Any]
-    peak_allocated: int
-    peak_reserved: int
 
 
 def take_snapshot(
@@ -80,7 +78,7 @@ def take_snapshot(
         write(content, path)
         if recording.recording_folder() is not None:
             _keep(of, path, *peaks)
-        return Taken(load(path), content, *peaks)
+        return Taken(load(path), content)
 
 
 def _keep(of: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:

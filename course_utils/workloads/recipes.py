@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -197,15 +196,3 @@ def _kahan_update(
     torch._foreach_add_(weights, lost)
     torch._foreach_sub_(room, weights)  # minus what arrived
     torch._foreach_add_(lost, room)
-
-
-def cpu_has_fp16() -> bool:
-    """Whether this processor multiplies FP16 numbers itself; True too where it can't be known.
-
-    Linux names it in /proc/cpuinfo: avx512_fp16 and amx_fp16 (x86), asimdhp (Arm).
-    """
-    try:
-        flags = set(Path("/proc/cpuinfo").read_text().split())
-    except OSError:
-        return True
-    return bool(flags & {"avx512_fp16", "amx_fp16", "asimdhp"})

@@ -1,6 +1,6 @@
 """A step's memory predicted on a fake GPU: beside live counts, and CUDA's own rules.
 
-Beside real GPUs' traces it stands in tests/chapters/memory_snapshots/test_on_real_gpus.py.
+Beside real GPUs' traces it stands in tests/chapters/memory_snapshots/test_real_gpus.py.
 """
 
 from contextlib import nullcontext

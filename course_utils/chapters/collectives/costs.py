@@ -18,14 +18,9 @@ TERMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def algbw(seconds: float, n_bytes: float) -> float:
-    """Algorithm bandwidth in GB/s: how fast the caller's bytes are dealt with."""
-    return n_bytes / seconds / 1e9
-
-
 def busbw(seconds: float, n: int, n_bytes: float) -> float:
     """Bus bandwidth of an all_reduce in GB/s: algbw · 2(n−1)/n, what each link carries."""
-    return algbw(seconds, n_bytes) * 2 * (n - 1) / n
+    return n_bytes / seconds / 1e9 * 2 * (n - 1) / n
 
 
 def seconds_from_busbw(gb_per_s: float, n: int, n_bytes: float) -> float:

@@ -7,11 +7,11 @@ ROOMS, __getattr__, __dir__ = door(
     {
         "links": "ClockLink CountedLink apart farthest",
         "published_step": "ddp_messages ddp_spans launches",
+        "real_results": "gpu_efficiency published_efficiency",
         "replicas": "SyncNorm backward flat_gradients flat_weights inputs replica small_net",
         "scaling": "by_latency fit_latency growth last_ratio_again trained",
-        "scaling_trials": "gpu_efficiency published_efficiency step_seconds",
         "step_widget": "efficiency_by_link step_timeline",
-        "thread_replicas": "data_parallel",
+        "steps_by_hand": "data_parallel step_seconds",
         "ways_to_split": "draw_splits tensors_to_send",
     },
 )

@@ -1,4 +1,4 @@
-"""What chapter 12's steps of real size say: ratios for its claims, and how they are shown."""
+"""What steps of real size say, for chapter 12: ratios for its claims, how they scale, tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -81,3 +81,42 @@ def _written(column: str, value: Any) -> Any:
     if column.endswith("bytes"):
         return f"≈ {value / 1e9:.2f} GB"
     return format_seconds(value) if column.endswith("seconds") else value
+
+
+# ---- How steps scale with the number of devices: as timed here, and as others published it.
+
+
+def gpu_efficiency(rows: Sequence[Row], batch: int = 8) -> dict[int, float]:
+    """Throughput a GPU relative to one GPU's, from rows of `gpt_small_step` with equal batches.
+
+    Empty where fewer than two numbers of GPUs were timed, or one GPU wasn't.
+    """
+    rates = {row["gpus"]: row["tokens_per_s"] for row in rows if row["batch"] == batch}
+    if 1 not in rates or len(rates) == 1:
+        return {}
+    return {n: rate / n / rates[1] for n, rate in rates.items()}
+
+
+def published_efficiency() -> dict[str, Series]:
+    """Throughput a device by number of devices, relative to the fewest that were published."""
+    d2l, a100, h100 = map(
+        published, ("data_parallel_d2l", "data_parallel_a100", "llm_foundry_h100")
+    )
+    found = {}
+    for name, way in (("LeNet", "by hand"), ("ResNet-18", "DataParallel")):
+        rows = [row for row in d2l.rows if row["model"] == name]
+        found[f"{name}, {way}"] = _relative(
+            {r["gpus"]: 1 / r["epoch_seconds"] / r["gpus"] for r in rows}, d2l
+        )
+    each = {row["gpus"]: row["tokens_per_s"] / row["gpus"] for row in a100.rows}
+    found["GPT, A100"] = _relative(each, a100)
+    rows = [row for row in h100.rows if row["model"] == "7B"]
+    found["7B, H100, sharded"] = _relative(
+        {row["gpus"]: row["tokens_per_s_gpu"] for row in rows}, h100
+    )
+    return found
+
+
+def _relative(each: dict[int, float], source: Series) -> Series:
+    first = each[min(each)]
+    return Series({n: x / first for n, x in each.items()}, "published", source.provenance)

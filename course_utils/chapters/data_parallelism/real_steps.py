@@ -1,30 +1,88 @@
-"""Chapter 12's steps of real size, on GPUs: what `record_each` calls for a row.
+"""Chapter 12's steps of real size, on GPUs, and DDP beside one process: `record_each` calls them.
 
 A row is a function of a case, so that one which runs out of memory costs that row only. Ranks are
 started for it; where each has a GPU they go over NCCL. Steps are timed in loops between events.
 """
 
 import gc
+import struct
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 import notebook_ranks as ranks
 from course_utils.chapters.collectives.by_hand import backend_of, gpu_seconds
-from course_utils.chapters.data_parallelism.trials import ddp_against_one, fashion, resnet18_for_28
+from course_utils.chapters.data_parallelism.links import apart
+from course_utils.core import files
 from course_utils.core.timing import synchronize
+from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.recipes import refuse_nan
+from course_utils.workloads.resnet import stages
 
+IMAGES = files.DATA / "FashionMNIST" / "raw" / "train-images-idx3-ubyte"
+LABELS = files.DATA / "FashionMNIST" / "raw" / "train-labels-idx1-ubyte"
 OVERLAPS = {"buckets of 25 MiB": 25, "one bucket": 10_000, "nothing sent": 25}  # way: its MiB
 HALVES = {torch.bfloat16: "BF16", torch.float16: "FP16"}
 Row = dict[str, Any]
+
+
+def ddp_against_one(device: str, steps: int = 50) -> dict[str, float]:
+    """DDP on these ranks beside one process with the whole batch: relative errors.
+
+    `gradient_error` is the first step's, `weights_error` that after all steps.
+    """
+    rank, n = dist.get_rank(), dist.get_world_size()
+    one, model = (_gpt(GPTConfig.tiny()).to(device) for _ in range(2))
+    replica = DistributedDataParallel(model)
+    both = [torch.optim.SGD(m.parameters(), 0.1, momentum=0.9) for m in (one, replica)]
+    lines, first = Addition().train.to(device), 0.0
+    for step in range(steps):
+        whole = lines[12 * step : 12 * (step + 1)]
+        for net, optimizer, part in zip(
+            (one, replica), both, (whole, whole.tensor_split(n)[rank]), strict=True
+        ):
+            optimizer.zero_grad()
+            answer_loss(net, part).backward()
+            optimizer.step()
+        if step == 0:
+            first = _apart(model, one, lambda p: p.grad)
+    return {"gradient_error": first, "weights_error": _apart(model, one, lambda p: p.data)}
+
+
+def _apart(a: nn.Module, b: nn.Module, what: Callable[[Any], Tensor]) -> float:
+    x, y = (torch.cat([what(p).flatten() for p in m.parameters()]) for m in (a, b))
+    return apart(x, y)
+
+
+def resnet18_for_28() -> nn.Module:
+    """d2l's ResNet-18 for images (batch, 1, 28, 28): a first layer that doesn't shrink them."""
+    blocks = stages()
+    first = [nn.Conv2d(1, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU()]
+    last = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)]
+    return nn.Sequential(*first, *blocks, *last)
+
+
+def fashion(n: int, images: Path = IMAGES, labels: Path = LABELS) -> tuple[Tensor, Tensor]:
+    """`n` images (n, 1, 28, 28) from 0 to 1 and their labels: Fashion-MNIST's where its files are.
+
+    Else random ones of the same shape.
+    """
+    if images.exists() and labels.exists():
+        found = torch.frombuffer(bytearray(images.read_bytes()), dtype=torch.uint8)
+        count, height, width = struct.unpack(">3I", images.read_bytes()[4:16])
+        pixels = found[16:].view(count, 1, height, width)[:n].float() / 255
+        kinds = torch.frombuffer(bytearray(labels.read_bytes()), dtype=torch.uint8)[8:]
+        return pixels, kinds[:n].long()
+    return torch.rand(n, 1, 28, 28), torch.randint(10, (n,))
 
 
 def resnet_step(model: nn.Module, batch: int, device: str) -> Callable[[], Tensor]:
@@ -75,45 +133,46 @@ def gpt_step(
     return step
 
 
-def time_resnet18(batch: int, times: int = 10) -> dict[str, float]:
+def time_resnet18(batch: int) -> dict[str, float]:
     """A DDP step of ResNet-18 with `batch` images a GPU: seconds of the slowest, own peak bytes."""
     _forget()
     torch.manual_seed(0)
     model = DistributedDataParallel(resnet18_for_28().cuda())
-    return _timed(resnet_step(model, batch, "cuda"), times)
+    return timed(resnet_step(model, batch, "cuda"))
 
 
-def time_gpt(config: GPTConfig, batch: int, times: int = 10) -> dict[str, float]:
+def time_gpt(config: GPTConfig, batch: int) -> dict[str, float]:
     """A DDP step of a GPT with `batch` texts a GPU: seconds of the slowest, own peak bytes."""
     _forget()
-    model = DistributedDataParallel(_gpt(config))
-    return _timed(gpt_step(model, config, batch, "cuda", half_format()), times)
+    model = DistributedDataParallel(_gpt(config).cuda())
+    return timed(gpt_step(model, config, batch, "cuda", half_format()))
 
 
-def time_overlap(way: str, config: GPTConfig, batch: int, times: int = 10) -> dict[str, float]:
+def time_overlap(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
     """A DDP step by one of OVERLAPS: "one bucket" is sent when the backward pass has ended.
 
     (DDP begins with a small bucket of its own, 1 MiB.) "nothing sent" is the step under `no_sync`.
     """
     _forget()
-    model = DistributedDataParallel(_gpt(config), bucket_cap_mb=OVERLAPS[way])
+    model = DistributedDataParallel(_gpt(config).cuda(), bucket_cap_mb=OVERLAPS[way])
     step = gpt_step(model, config, batch, "cuda", half_format())
 
     def alone() -> Tensor:
         with model.no_sync() if way == "nothing sent" else nullcontext():
             return step()
 
-    return _timed(alone, times)
+    return timed(alone)
 
 
-def _timed(step: Callable[[], Tensor], times: int) -> dict[str, float]:
+def timed(step: Callable[[], Tensor]) -> dict[str, float]:
+    """Seconds of a step on the slowest rank's GPU, and the peak bytes of this rank's."""
     torch.cuda.reset_peak_memory_stats()
-    seconds = gpu_seconds(step, times, warm_up=3, queued=False)
+    seconds = gpu_seconds(step, 10, warm_up=3, queued=False)
     refuse_nan(step())
     return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
-def time_data_parallel(gpus: int, batch: int, times: int = 10) -> dict[str, float]:
+def time_data_parallel(gpus: int, batch: int) -> dict[str, float]:
     """A step of nn.DataParallel with ResNet-18, `batch` images a GPU, in this one process.
 
     `seconds` and the peak bytes of GPU 0 and of the fullest other. Needs two GPUs or more.
@@ -124,13 +183,13 @@ def time_data_parallel(gpus: int, batch: int, times: int = 10) -> dict[str, floa
     model = nn.DataParallel(resnet18_for_28().cuda(), list(range(gpus)))
     step = resnet_step(model, batch * gpus, "cuda")
     began = 0.0
-    for done in range(times + 3):
+    for done in range(13):
         if done == 3:  # the first three warm up
             synchronize()
             began = time.perf_counter()
         step()
     synchronize()
-    seconds = (time.perf_counter() - began) / times
+    seconds = (time.perf_counter() - began) / 10
     peaks = [torch.cuda.max_memory_allocated(index) for index in range(gpus)]
     return {"seconds": seconds, "first_bytes": peaks[0], "other_bytes": max(peaks[1:])}
 
@@ -192,4 +251,4 @@ def dp_vs_ddp_row(case: Row) -> Row:
 
 def _gpt(config: GPTConfig) -> GPT:
     torch.manual_seed(0)
-    return GPT(config).cuda()
+    return GPT(config)

@@ -1,12 +1,13 @@
 """Models and gradients on which chapter 12's ranks try data parallelism."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.nn.functional import all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,7 +18,7 @@ from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_los
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 EARLY = "hooks"  # the page's name for buckets that are sent by them
-LINES = 32  # of a rank's batch, unless said
+LINES = 32  # of a rank's batch
 
 
 def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GPT:
@@ -26,22 +27,18 @@ def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GP
     return GPT(GPTConfig(len(ALPHABET), LINE, layers, heads=4, width=width)).to(device)
 
 
-def backward(model: nn.Module, batch: int = 0, lines: int = LINES) -> Tensor:
+def backward(model: nn.Module, batch: int = 0) -> Tensor:
     """Adds the gradients of this rank's lines of a batch to those there are; the loss."""
-    first = (batch * dist.get_world_size() + dist.get_rank()) * lines
-    mine = _lines()[first : first + lines].to(next(model.parameters()).device)
+    first = (batch * dist.get_world_size() + dist.get_rank()) * LINES
+    mine = _train()[first : first + LINES].to(next(model.parameters()).device)
     loss = answer_loss(model, mine)
     loss.backward()
     return loss.detach()
 
 
-_kept: list[Tensor] = []
-
-
-def _lines() -> Tensor:
-    if not _kept:
-        _kept.append(Addition().train)
-    return _kept[0]
+@cache
+def _train() -> Tensor:
+    return Addition().train
 
 
 Ways = Mapping[str, tuple[nn.Module, Callable[[nn.Module], object]]]  # what makes gradients
@@ -128,26 +125,13 @@ def small_net(*between: nn.Module) -> nn.Sequential:
     return nn.Sequential(nn.Linear(9, 32), *between, nn.Linear(32, 13))
 
 
-class _Sum(torch.autograd.Function):
-    """The sum over all ranks: as every rank's loss depends on it, so is its gradient's."""
-
-    @staticmethod
-    def forward(_ctx: Any, x: Tensor) -> Tensor:
-        total = x.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _Sum.forward(ctx, gradient)
-
-
 class SyncNorm(nn.BatchNorm1d):
     """BatchNorm whose mean and variance are those of all ranks' samples: two sums in a step."""
 
     def forward(self, x: Tensor) -> Tensor:
         count = torch.full_like(x[0], len(x))
-        total: Any = _Sum.apply(torch.stack([x.sum(0), x.square().sum(0), count]))
+        sums = torch.stack([x.sum(0), x.square().sum(0), count])
+        total = all_reduce(sums, group=dist.group.WORLD)  # and so its gradient, backward
         mean, squares = total[:2] / total[2]
         return (x - mean) / (squares - mean**2 + self.eps).sqrt() * self.weight + self.bias
 

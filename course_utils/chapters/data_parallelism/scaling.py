@@ -13,6 +13,7 @@ from course_utils.chapters.collectives.costs import Link, ring_seconds
 from course_utils.figures.timeline import Span
 
 BACKWARD = 2 / 3
+LINE = 2048  # tokens of a line in the published trainings
 
 
 @dataclass(frozen=True)
@@ -75,25 +76,19 @@ class Trained:
 
     tokens: int
     messages: int
-    parameters: int
     throughput: Mapping[int, float]
 
     def seconds(self, n: int) -> float:
         """Of a step on `n` devices."""
         return self.tokens / self.throughput[n]
 
-    def flops_per_s(self, n: int) -> float:
-        """Of a device: 6 FLOP for each token and parameter."""
-        return 6 * self.parameters * self.throughput[n]
 
-
-def trained(rows: Sequence[Mapping[str, Any]], line: int = 2048) -> dict[str, Trained]:
-    """Models by name from published rows; `line` is the length of a line in tokens."""
+def trained(rows: Sequence[Mapping[str, Any]]) -> dict[str, Trained]:
+    """Models by name from published rows."""
     return {
         row["model"]: Trained(
-            tokens=row["lines"] * line,
+            tokens=row["lines"] * LINE,
             messages=row["layers"] * row["collectives"],
-            parameters=row["parameters"],
             throughput={
                 r["gpus"]: r["tokens_per_s_gpu"] for r in rows if r["model"] == row["model"]
             },

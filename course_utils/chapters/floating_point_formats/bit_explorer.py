@@ -17,10 +17,6 @@ from course_utils.figures.style import INK, Picture, one_panel, render, styled
 # ---- Numbers as text, exactly: what somebody types is read, and what a format holds is written.
 
 LONGEST, LARGEST_EXPONENT, LARGEST_BINARY_EXPONENT = 120, 400, 1400
-HEXADECIMAL = re.compile(
-    r"(?P<sign>[-+]?)0x(?P<whole>[0-9a-f]*)(\.(?P<behind>[0-9a-f]*))?(p(?P<power>[-+]?\d+))?",
-    re.IGNORECASE,
-)
 ALL_DIGITS, DIGITS = 120, 40
 EXAMPLES = "a number such as 0.1, -3e-5, 1/3, 0x1.8p3, nan or -inf"
 Number = Fraction | float  # a float only where a Fraction can't: NaN, infinities, −0
@@ -50,13 +46,9 @@ def parse(text: str) -> Number:
 
 def _hexadecimal(text: str) -> Fraction:
     """`0x1.8p3` with every digit. Raises: ValueError for what isn't of that form."""
-    parts = HEXADECIMAL.fullmatch(text)
-    if not parts or not parts["whole"] + (parts["behind"] or ""):
-        raise ValueError(text)
-    behind = parts["behind"] or ""
-    digits = int(parts["whole"] + behind, 16)
-    number = Fraction(digits) * Fraction(2) ** (int(parts["power"] or 0) - 4 * len(behind))
-    return -number if parts["sign"] == "-" else number
+    digits, _, power = text.lower().partition("p")
+    whole, _, behind = digits.partition(".")
+    return int(whole + behind, 16) * Fraction(2) ** (int(power or 0) - 4 * len(behind))
 
 
 def exactly(number: float) -> Number:

@@ -26,11 +26,9 @@ def to_numpy(values: Any, integers: bool = False) -> tuple[np.ndarray, Callable[
     """A float64 array (or one of integers), and the function that gives a result back.
 
     Raises: TypeError for what isn't numbers of that kind, ValueError for an array or a tensor
-    without any, and for numbers that no float64 holds, since they would be rounded twice.
+    without any, and for whole numbers that no float64 holds, since they would be rounded twice.
     """
     is_tensor = type(values).__module__.split(".")[0] == "torch" and hasattr(values, "numel")
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("a masked array would lose its mask: give x.filled(…) or x.compressed()")
     if isinstance(values, int) and not isinstance(values, bool) and not integers:
         return _exact(np.asarray(values, dtype=object)), lambda result: result.item()
     array = _from_tensor(values) if is_tensor else np.asarray(values)
@@ -52,29 +50,17 @@ def to_numpy(values: Any, integers: bool = False) -> tuple[np.ndarray, Callable[
 
 
 def _exact(array: np.ndarray) -> np.ndarray:
-    """As float64. Raises: ValueError for a number that isn't one."""
-    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN becomes a quiet one
-        try:
-            close = array.astype(np.float64)
-        except OverflowError:
-            raise _no_float64(array.flat[0]) from None
-    if array.dtype.kind == "O" or (array.dtype.kind in "iu" and (np.abs(close) > 2**53).any()):
-        pairs = zip(array.flat, close.flat, strict=True)
-        lost = [exact for exact, near in pairs if int(exact) != int(near)]
-    elif array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        lost = list(array[(close.astype(array.dtype) != array) & ~np.isnan(array)])
-    else:
-        return close
-    if lost:
-        raise _no_float64(lost[0])
+    """As float64. Raises: ValueError for a whole number that isn't one."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        close = array.astype(np.float64)
+    if array.dtype.kind in "iuO" and (np.abs(close) > 2**53).any():
+        for exact, near in zip(array.flat, close.flat, strict=True):
+            if int(exact) != int(near):
+                raise ValueError(
+                    f"{exact} is no float64, so it would be rounded twice: give float(x), or type "
+                    "it in the BitExplorer, which takes any number exactly"
+                )
     return close
-
-
-def _no_float64(number: Any) -> ValueError:
-    return ValueError(
-        f"{number!s:.30} is no float64, so it would be rounded twice: "
-        "give float(x), or type it in the BitExplorer, which takes any number exactly"
-    )
 
 
 def _from_tensor(tensor: Any) -> np.ndarray:

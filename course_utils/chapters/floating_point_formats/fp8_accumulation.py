@@ -8,6 +8,7 @@ from torch import Tensor
 
 from course_utils.core.timing import measure
 
+N, CHECKED = 4096, 64
 Product = Callable[..., Tensor]  # of a (n, k) and b (n, k) in FP8, and whether to add fast
 
 
@@ -22,15 +23,16 @@ def error_of_adding(found: Tensor, a: Tensor, b: Tensor) -> float:
     return float((found.double() / exact - 1).abs().max())
 
 
-def accumulate_in_fp8(
-    product: Product, case: dict[str, Any], n: int = 4096, checked: int = 64, device: str = "cuda"
-) -> dict[str, float]:
-    """A row for `case` (`k`, `fast_accumulation`): the largest relative error, and TFLOP/s."""
-    a, b = (positive(n, case["k"], device) for _ in range(2))
+def accumulate_in_fp8(product: Product, case: dict[str, Any]) -> dict[str, float]:
+    """A row for `case` (`k`, `fast_accumulation`): the largest relative error, and TFLOP/s.
+
+    The matrices have N rows; the error is that of a corner of CHECKED × CHECKED.
+    """
+    a, b = (positive(N, case["k"], "cuda") for _ in range(2))
     fast = case["fast_accumulation"]
-    found = product(a, b, fast)[:checked, :checked]
+    found = product(a, b, fast)[:CHECKED, :CHECKED]
     seconds = measure(lambda: product(a, b, fast)).median
     return {
-        "largest_relative_error": error_of_adding(found, a[:checked], b[:checked]),
-        "tflop_per_s": 2 * n**2 * case["k"] / seconds / 1e12,
+        "largest_relative_error": error_of_adding(found, a[:CHECKED], b[:CHECKED]),
+        "tflop_per_s": 2 * N**2 * case["k"] / seconds / 1e12,
     }

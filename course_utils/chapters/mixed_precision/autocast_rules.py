@@ -140,7 +140,7 @@ def mixed_table() -> list[dict[str, str]]:
     return [
         {
             "operator": name,
-            "CPU": _word(_mixed(op, "cpu")),
+            "CPU": _word(_dtype_on("cpu", op, *PAIR)),
             "CUDA": _word(dtype_by_rules(op, *PAIR)),
         }
         for name, op in MIXED.items()
@@ -149,34 +149,36 @@ def mixed_table() -> list[dict[str, str]]:
 
 def dtypes_on_gpu() -> list[dict[str, str]]:
     """What a GPU really gives for OPERATORS and MIXED under autocast to BF16."""
-    names = [name for name in OPERATORS if name not in REFUSED]
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        rows = [
-            _row(name, _word(dtype), OPERATORS[name][0](*inputs_of(name, dtype, "cuda")).dtype)
-            for name in names
-            for dtype in INPUTS
-        ]
-    return rows + [_row(name, "both", _mixed(op, "cuda")) for name, op in MIXED.items()]
+    return _dtypes(lambda op, *inputs: _dtype_on("cuda", op, *inputs))
 
 
 def dtypes_by_rules() -> list[dict[str, str]]:
     """The same rows as `dtypes_on_gpu`, by CUDA's rules and without a GPU."""
-    names = [name for name in OPERATORS if name not in REFUSED]
-    rows = [_row(name, _word(dtype), cuda_dtype(name, dtype)) for name in names for dtype in INPUTS]
-    return rows + [_row(name, "both", dtype_by_rules(op, *PAIR)) for name, op in MIXED.items()]
+    return _dtypes(dtype_by_rules)
 
 
-def _mixed(op: Callable[[Tensor, Tensor], Tensor], device: str) -> torch.dtype | str:
-    left, right = (tensor.to(device) for tensor in PAIR)
+def _dtypes(find: Callable[..., torch.dtype | str]) -> list[dict[str, str]]:
+    """A row for each operator that isn't refused and each dtype of its inputs, then for MIXED."""
+    cases = [
+        (name, _word(dtype), op, inputs_of(name, dtype))
+        for name, (op, _) in OPERATORS.items()
+        for dtype in INPUTS
+        if name not in REFUSED
+    ]
+    cases += [(name, "both", op, PAIR) for name, op in MIXED.items()]
+    return [
+        {"operator": name, "dtype_in": given, "dtype_out": _word(find(op, *inputs))}
+        for name, given, op, inputs in cases
+    ]
+
+
+def _dtype_on(device: str, op: Callable[..., Tensor], *inputs: Tensor) -> torch.dtype | str:
+    """What `op` gives of these inputs under autocast to BF16 on a device that is there."""
     try:
         with torch.autocast(device, dtype=torch.bfloat16):
-            return op(left, right).dtype
+            return op(*(tensor.to(device) for tensor in inputs)).dtype
     except RuntimeError:
         return "error"
-
-
-def _row(name: str, given: str, out: torch.dtype | str) -> dict[str, str]:
-    return {"operator": name, "dtype_in": given, "dtype_out": _word(out)}
 
 
 def _word(dtype: torch.dtype | str) -> str:

@@ -1,4 +1,4 @@
-"""What a training step does that its result doesn't show: reads from the device, and gradients."""
+"""What results don't show: reads from the device, gradients on their way, products' precision."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,6 +42,21 @@ def waits(work: Callable[[], object]) -> bool:
     finally:
         torch.cuda.set_sync_debug_mode(before)
     return False
+
+
+@contextmanager
+def at_precision(products: Any, setting: str) -> Iterator[None]:
+    """Inside the block `products.fp32_precision` is `setting`; after it, what it was before.
+
+    `products` is `torch.backends.cuda.matmul` or `torch.backends.mkldnn.matmul`.
+    Raises: what torch raises for a setting that a device doesn't know.
+    """
+    before = products.fp32_precision
+    products.fp32_precision = setting
+    try:
+        yield
+    finally:
+        products.fp32_precision = before
 
 
 def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor:

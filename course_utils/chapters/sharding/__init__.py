@@ -6,20 +6,19 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "best": "best_splits",
-        "by_version": "collectives",
-        "deepspeed_guest": "deepspeed_rows Traffic",
+        "deepspeed_guest": "deepspeed_rows",
         "gathers": "GatherLink",
         "mesh_widget": "mesh_explorer",
         "pipeline_pictures": "draw_pipelines",
-        "pipeline_run": "UNIT_TIMES simulate",
+        "pipeline_run": "UNIT_TIMES simulate torch_schedule",
         "rank_bytes": "held_bytes sent_bytes",
         "real_steps": "WAYS sharded_row",
-        "ring_order": "add_as_ring gathered most_held most_whole units_of",
         "splits": "Split cluster",
         "steps": "Work step",
-        "torch_schedules": "torch_schedule",
         "trainings": "fit_efficiency held_out published_runs",
         "watched_stage": "Sleeper WatchedStage together",
-        "whole_states": "all_numbers",
+        "watching": (
+            "Traffic add_as_ring all_numbers collectives gathered most_held most_whole units_of"
+        ),
     },
 )

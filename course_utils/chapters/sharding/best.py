@@ -11,13 +11,13 @@ ROOM = 0.7  # of the memory: published runs reserve up to a half more than the f
 
 
 def best_splits(
-    work: Work, cluster: Cluster, gpus: int, efficiency: float, most: int = 5, room: float = ROOM
+    work: Work, cluster: Cluster, gpus: int, efficiency: float, most: int = 5
 ) -> list[Row]:
     """The `most` quickest splits of `gpus` GPUs over data, tensor and pipeline that fit in memory.
 
     One for each pair of tensor and pipeline, with its best replicas, chunks and micro-batches.
     `work.lines` is the whole batch of a step here, divided among the groups that share lines. A
-    split fits where the formula's bytes fill no more than the share `room` of a GPU's memory.
+    split fits where the formula's bytes fill no more than the share ROOM of a GPU's memory.
     Raises: ValueError, which says by how much, where none fits, or where lines can't be shared.
     """
     tried = [_row(work, split, cluster, efficiency) for split in splits(work, gpus)]
@@ -25,7 +25,7 @@ def best_splits(
         raise ValueError(
             f"{work.lines} lines can't be shared among {gpus} GPUs in any way: take a power of 2"
         )
-    limit = room * cluster.memory_gb
+    limit = ROOM * cluster.memory_gb
     fitting = [row for row in tried if row["gb"] <= limit]
     if not fitting:
         least = min(tried, key=lambda row: row["gb"])

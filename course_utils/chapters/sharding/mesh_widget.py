@@ -7,10 +7,9 @@ import ipywidgets as widgets
 from course_utils.chapters.sharding.rank_bytes import PARTS, held_bytes, waiting, ways
 from course_utils.chapters.sharding.splits import Split, cluster
 from course_utils.chapters.sharding.steps import Work
-from course_utils.chapters.trading_compute_for_memory.fit_widget import TwoColumns
 from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
 from course_utils.figures import byte_bars, style, told
-from course_utils.figures.controls import Controls
+from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +35,6 @@ COLOURS = {
     "a layer run again": "#882255",
 }
 AXES = {"gather": "shards", "replicate": "replicas"}
-LOOK: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"width": "390px"}}
 GB = 1e9
 
 
@@ -50,27 +48,23 @@ def mesh_explorer(
     """
     if model not in MODELS:
         raise ValueError(f"no model {model!r} here; there are {', '.join(MODELS)}")
-    size = _choice("GPUs", GPUS, gpus)
+    size = choice("GPUs", GPUS, gpus)
     place = widgets.IntSlider(
-        rank, 0, gpus - 1, description="rank", continuous_update=False, **LOOK
+        rank, 0, gpus - 1, description="rank", continuous_update=False, **NARROW
     )
     size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
     return TwoColumns(
         draw_mesh,
         "A mesh of GPUs: who works with a rank, what it holds, what it sends",
         gpus=size,
-        tensor=_choice("tensor", SIZES, tensor),
-        context=_choice("context", SIZES[:4], 1),
-        pipeline=_choice("pipeline", SIZES, pipeline),
-        replicas=_choice("replicas", SIZES, 1),
-        model=_choice("model", MODELS, model),
-        group=_choice("this rank …", tuple(GROUPS), "shards its weights with"),
+        tensor=choice("tensor", SIZES, tensor),
+        context=choice("context", SIZES[:4], 1),
+        pipeline=choice("pipeline", SIZES, pipeline),
+        replicas=choice("replicas", SIZES, 1),
+        model=choice("model", MODELS, model),
+        group=choice("this rank …", tuple(GROUPS), "shards its weights with"),
         rank=place,
     )
-
-
-def _choice(text: str, values: tuple[Any, ...], value: Any) -> Any:
-    return widgets.Dropdown(options=values, value=value, description=text, **LOOK)
 
 
 def draw_mesh(

@@ -13,10 +13,8 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 import notebook_ranks as ranks
-from course_utils.chapters.collectives.by_hand import gpu_seconds
 from course_utils.chapters.data_parallelism import real_steps
 from course_utils.workloads.gpt import GPT, GPTConfig
-from course_utils.workloads.recipes import refuse_nan
 
 WAYS = ("a copy each (DDP)", "a unit a block", "nothing is freed", "one unit")
 
@@ -32,7 +30,7 @@ def sharded_row(case: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def time_way(way: str, config: GPTConfig, batch: int, times: int = 10) -> dict[str, float]:
+def time_way(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
     """What `sharded_row` says, on the ranks that run."""
     torch.manual_seed(0)
     tokens = torch.randint(config.vocabulary, (batch, config.context), device="cuda")
@@ -48,10 +46,7 @@ def time_way(way: str, config: GPTConfig, batch: int, times: int = 10) -> dict[s
         optimizer.step()
         return loss
 
-    torch.cuda.reset_peak_memory_stats()
-    seconds = gpu_seconds(step, times, warm_up=3, queued=False)
-    refuse_nan(step())
-    return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
+    return real_steps.timed(step)
 
 
 def _sharded(model: GPT, way: str) -> torch.nn.Module:

@@ -3,7 +3,6 @@
 The fitted number is the share of the peak that computing reaches.
 """
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from course_utils.chapters.sharding.splits import Split, cluster
@@ -26,7 +25,6 @@ class Run(NamedTuple):
     split: Split
     cluster: str
     tokens_per_s_gpu: float
-    memory_gib: float | None = None
 
     def predict(self, efficiency: float) -> Step:
         """Its step where computing reaches that share of the peak."""
@@ -51,8 +49,7 @@ def _titan(row: Row) -> Run:
         row["async_tensor"],
     )
     split = Split(**{size: row[size] for size in sizes})
-    reading = row["tokens_per_s_gpu"], row["memory_gib"]
-    return Run(code, row["run"], work, split, row["machine"], *reading)
+    return Run(code, row["run"], work, split, row["machine"], row["tokens_per_s_gpu"])
 
 
 def _foundry(row: Row) -> Run:
@@ -74,15 +71,11 @@ def fit_efficiency(run: Run) -> float:
         middle = (low + high) / 2
         slow = run.predict(middle).tokens_per_s_gpu < run.tokens_per_s_gpu
         low, high = (middle, high) if slow else (low, middle)
-    if high == 10.0:
-        raise ValueError(f"no efficiency explains {run.name}: its messages alone take longer")
     return low
 
 
-def held_out(
-    fit: Callable[[Sequence[Run]], Run] = lambda runs: runs[0],
-) -> list[Row]:
-    """A row for each published run, by code; `fit` chooses of a code's runs the one to fit.
+def held_out() -> list[Row]:
+    """A row for each published run, by code; the first of a code's runs is fitted.
 
     `off_percent` is by how much the formula says too much (negative: too little), `needs` the
     efficiency that would have made it right.
@@ -91,9 +84,8 @@ def held_out(
     rows: list[Row] = []
     for code in (*TITAN, FOUNDRY):
         own = [run for run in runs if run.code == code]
-        fitted = fit(own)
-        efficiency = fit_efficiency(fitted)
-        rows += [_row(run, efficiency, run is fitted) for run in own]
+        efficiency = fit_efficiency(own[0])
+        rows += [_row(run, efficiency, run is own[0]) for run in own]
     return rows
 
 

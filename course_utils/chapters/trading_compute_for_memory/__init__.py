@@ -6,15 +6,13 @@ ROOMS, __getattr__, __dir__ = door(
     __name__,
     {
         "compiled": "with_budget",
-        "counted": "counted_flops",
+        "counted": "counted_flops state_bytes",
         "fit_widget": "fits_explorer will_it_fit",
         "front": "draw_trade pareto",
         "ladder_peaks": "in_gib measure_trade predicted_trades predicted_where recorded_in_gib",
         "model_shapes": "Shape shape",
-        "optimizer_bytes": "state_bytes",
         "planner": "moments peak",
-        "plans": "Plan",
+        "plans": "Plan relative_time",
         "real_peaks": "held_against held_against_rows",
-        "recomputing": "relative_time",
     },
 )

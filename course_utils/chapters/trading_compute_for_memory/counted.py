@@ -1,10 +1,11 @@
-"""The FLOPs of a piece of work, counted: the same on every machine."""
+"""FLOPs of a piece of work and bytes of optimizers' states, counted: the same on every machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from unittest import mock
 
 import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 Shape = tuple[int, ...]
@@ -50,3 +51,15 @@ def _attention_backward(
 ) -> int:  # fmt: skip
     batch, heads, length, width = query.shape
     return 2 * batch * heads * length * key.shape[2] * (3 * width + 2 * value.shape[3])
+
+
+def state_bytes(model: torch.nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> float:
+    """Bytes of all tensors in the optimizers' states, for each number of the model's weights."""
+    tensors = [
+        leaf
+        for one in optimizers
+        for leaf in tree_leaves(list(one.state.values()))
+        if isinstance(leaf, torch.Tensor)
+    ]
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    return sum(tensor.nbytes for tensor in tensors) / weights

@@ -12,12 +12,11 @@ from course_utils.chapters.trading_compute_for_memory.planner import (
     moments,
     peak,
 )
-from course_utils.chapters.trading_compute_for_memory.plans import Plan
-from course_utils.chapters.trading_compute_for_memory.recomputing import relative_time
+from course_utils.chapters.trading_compute_for_memory.plans import Plan, relative_time
 from course_utils.core.evidence import Row, published
 from course_utils.core.gpus import gpu_specs
 from course_utils.figures import byte_bars, style, told
-from course_utils.figures.controls import Controls
+from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.memory.prediction import Build, predict_bytes
 
 if TYPE_CHECKING:
@@ -90,18 +89,7 @@ COLOURS = {
     "rounding": byte_bars.PARTS["rounding"],
     CONTEXT: "#777777",
 }
-LOOK: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"width": "390px"}}
 GB = 1e9
-
-
-class TwoColumns(Controls):
-    """Controls in two columns, so that they and the picture are on a small screen together."""
-
-    def __init__(self, *args: Any, **controls: Any) -> None:
-        super().__init__(*args, **controls)
-        named, half = list(controls.values()), (len(controls) + 1) // 2
-        columns = widgets.HBox([widgets.VBox(named[:half]), widgets.VBox(named[half:])])
-        self.children = [columns, self._picture, self._reading]
 
 
 def fits_explorer(
@@ -121,24 +109,19 @@ def fits_explorer(
     return TwoColumns(
         _draw,
         "A training step's bytes at each moment, beside the sizes of GPUs",
-        model=_choice("model", MODELS, model),
-        batch=_choice("batch (lines)", BATCHES, batch),
-        context=_choice("tokens a line", CONTEXTS, context),
-        recipe=_choice("recipe", RECIPES, "AMP BF16"),
-        checkpointing=_choice("checkpointing", CHECKPOINTING, checkpointing),
-        optimizer=_choice("optimizer", OPTIMIZERS, "Adam"),
+        model=choice("model", MODELS, model),
+        batch=choice("batch (lines)", BATCHES, batch),
+        context=choice("tokens a line", CONTEXTS, context),
+        recipe=choice("recipe", RECIPES, "AMP BF16"),
+        checkpointing=choice("checkpointing", CHECKPOINTING, checkpointing),
+        optimizer=choice("optimizer", OPTIMIZERS, "Adam"),
         in_backward=_tick("its step inside the backward pass"),
         chunked_loss=_tick("the loss in chunks of 1,024 tokens"),
     )
 
 
-def _choice(text: str, values: tuple[Any, ...], value: Any) -> Any:
-    along = sorted({*values, value}) if isinstance(value, int) else values
-    return widgets.Dropdown(options=along, value=value, description=text, **LOOK)
-
-
 def _tick(text: str) -> Any:
-    return widgets.Checkbox(False, description=text, **LOOK)
+    return widgets.Checkbox(False, description=text, **NARROW)
 
 
 def _draw(model: str, **choices: Any) -> tuple[style.Picture, str]:

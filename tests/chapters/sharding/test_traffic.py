@@ -3,14 +3,14 @@
 import torch
 
 import notebook_ranks as ranks
-from course_utils.chapters.sharding.deepspeed_guest import Traffic
+from course_utils.chapters.sharding.watching import Traffic
 
 
 def test_a_ring_sends_n_minus_one_nths_for_each_half_of_an_all_reduce():
     def counted():
         from torch.distributed import _functional_collectives as functional
 
-        from course_utils.chapters.sharding.by_version import collectives
+        from course_utils.chapters.sharding.watching import collectives
 
         all_gather, reduce_scatter = collectives()
         shard, whole = torch.ones(10), torch.ones(10 * world_size)  # noqa: F821

@@ -1,14 +1,78 @@
-"""One process that adds up gradients in the order in which gloo's ring of ranks does."""
+"""A sharded run watched: what its ranks send and hold; its gradients added up by one process."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 from unittest import mock
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-# ---- What units of a by-hand ZeRO hold, watched while a step runs.
+
+def collectives() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`all_gather(whole, shard)` and `reduce_scatter(shard, whole)`, both of torch.distributed.
+
+    torch 2.13 calls them all_gather_single and reduce_scatter_single; all_gather_into_tensor and
+    reduce_scatter_tensor, their names until then, warn there.
+    """
+    if hasattr(dist, "all_gather_single"):
+        return dist.all_gather_single, dist.reduce_scatter_single
+    return dist.all_gather_into_tensor, dist.reduce_scatter_tensor
+
+
+# ---- What ranks send, counted where torch dispatches their collectives: FSDP's and yours.
+
+GATHERS = ("_allgather_base_", "all_gather_into_tensor", "all_gather_into_tensor_out")
+SCATTERS = ("_reduce_scatter_base_", "reduce_scatter_tensor")
+REDUCES = ("allreduce_", "all_reduce", "all_reduce_")
+SPACES = ("c10d", "_c10d_functional")
+
+
+class Traffic(TorchDispatchMode):
+    """While it is on, `messages` counts a rank's collectives by kind, `sent` the bytes it sends.
+
+    The bytes are those of a ring (chapter 11): an all_gather or a reduce_scatter over n ranks of a
+    tensor that has S bytes when whole sends (n−1)/n·S from each rank, an all_reduce twice that. An
+    all_reduce is taken to be among all ranks. What DDP's own reducer sends isn't dispatched, and
+    isn't counted.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages = Counter[str]()
+        self.sent = Counter[str]()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.namespace in SPACES:
+            self._count(func.overloadpacket.__name__, args, result)
+        return result
+
+    def _count(self, name: str, args: tuple[Any, ...], result: Any) -> None:
+        n = dist.get_world_size()
+        if name in GATHERS:
+            whole, part = (result, args[0]) if torch.is_tensor(result) else args[:2]
+            self._add("all_gather", whole.nbytes - part.nbytes)
+        elif name in SCATTERS:
+            part, whole = (result, args[0]) if torch.is_tensor(result) else args[:2]
+            self._add("reduce_scatter", whole.nbytes - part.nbytes)
+        elif name in REDUCES:
+            whole = args[0] if torch.is_tensor(args[0]) else args[0][0]
+            self._add("all_reduce", 2 * (n - 1) * whole.nbytes // n)
+
+    def _add(self, kind: str, n_bytes: int) -> None:
+        self.messages[kind] += 1
+        self.sent[kind] += n_bytes
+
+
+# ---- What ranks hold: of units of a by-hand ZeRO, of FSDP's model, of any states.
 
 
 class Unit(Protocol):
@@ -39,32 +103,20 @@ def most_held(units: Iterable[Unit], step: Callable[[], Any]) -> dict[str, int]:
         for part, n_bytes in now.items():
             most[part] = max(most[part], n_bytes)
 
-    def watched(unit: Unit) -> None:
-        gather, reduce = unit.gather, unit.reduce
-
-        def gather_and_look() -> None:
-            gather()
-            look()
-
-        def look_and_reduce() -> None:
-            look()
-            reduce()
-
-        patches.append(
-            mock.patch.multiple(unit, gather=gather_and_look, reduce=look_and_reduce, create=True)
-        )
-
-    patches: list[Any] = []
-    for unit in units:
-        watched(unit)
-    for patch in patches:
-        patch.start()
-    try:
+    with ExitStack() as stack:
+        for unit in units:
+            gather, reduce = _one_by_one(unit.gather, look), _one_by_one(look, unit.reduce)
+            stack.enter_context(mock.patch.multiple(unit, gather=gather, reduce=reduce))
         step()
-    finally:
-        for patch in patches:
-            patch.stop()
     return most
+
+
+def _one_by_one(*functions: Callable[[], object]) -> Callable[[], None]:
+    def call_each() -> None:
+        for function in functions:
+            function()
+
+    return call_each
 
 
 def most_whole(model: nn.Module, step: Callable[[], Any]) -> int:
@@ -96,6 +148,19 @@ def _when_backward_comes(look: Callable[[], None]) -> Callable[[Any, Any, Tensor
         output.register_hook(lambda _: look())
 
     return after
+
+
+def all_numbers(states: Any) -> Tensor:
+    """Every number of the floating-point tensors in `states`, flat, in their order.
+
+    DTensors are gathered for it, so every rank must call it. Step counts are left out.
+    """
+    whole = (t.full_tensor() if isinstance(t, DTensor) else t for t in tree_leaves(states))
+    kept = [t for t in whole if torch.is_tensor(t) and t.is_floating_point() and t.dim()]
+    return torch.cat([t.detach().flatten() for t in kept])
+
+
+# ---- One process that adds up gradients in the order in which gloo's ring of ranks does.
 
 
 class HasBlocks(Protocol):

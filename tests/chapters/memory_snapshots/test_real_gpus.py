@@ -1,12 +1,26 @@
-"""The peaks that chapter 9 shows by model: predicted, kept, measured."""
+"""What real GPUs took, here and of others, beside the course's predictions."""
 
-from course_utils.chapters.memory_snapshots.peak_by_model import (
+import pytest
+
+from course_utils.chapters.memory_snapshots.real_gpus import (
     IDENTIFIES,
     build_of,
     in_gib,
+    real_runs,
     to_measure,
     wrong_by,
 )
+from tools.predict_real_runs import predicted_run
+
+
+@pytest.mark.thorough("course_utils/memory", "data/predicted", "tools/predict_real_runs.py")
+def test_the_kept_prediction_of_a_real_run_is_what_is_predicted_now():
+    training, forward = real_runs()
+    now = predicted_run("training, FP32")
+    assert now["run"] == training["run"]
+    assert now["allocated_bytes"] == training["allocated_bytes"]
+    assert training["workspaces"] == forward["workspaces"] == 2
+    assert -0.5 < training["off_percent"] < 0 < forward["off_percent"] < 0.5
 
 
 def test_steps_that_would_not_fit_are_left_out_with_a_sentence(capsys):
