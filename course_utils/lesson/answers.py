@@ -1,11 +1,14 @@
 """What an answer gave, as plain numbers and lists, whichever library made it; NaN is neither.
 
-Checkers compare what comes out of here. `error > bound` lets NaN pass, since no comparison with
-NaN is true: ask whether two numbers are `close` instead.
+`against` compares an answer with a reference, case by case. A checker that compares by itself uses
+the functions below. `error > bound` lets NaN pass, since no comparison with NaN is true: ask
+whether two numbers are `close` instead.
 """
 
+import copy
+import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -14,6 +17,81 @@ from course_utils.lesson.exercises import Wrong
 
 MOST = 1_000_000  # entries; a generator may never end
 SHOWN = 60  # characters of an answer in a message
+
+
+def against(
+    answer: Callable[..., Any],
+    reference: Callable[..., Any],
+    cases: Iterable[tuple[Any, ...]],
+    rel_tol: float = 1e-6,
+    why: Callable[..., str] = lambda *case: "",
+) -> None:
+    """Calls an answer with each case's arguments, and wants what the reference gives for them.
+
+    A wanted int, text or None must be met exactly, a float to `rel_tol`; tuples, lists, sets and
+    dictionaries are compared entry by entry. Cases are tried from the shortest to the longest, so
+    that the first failure is the easiest to follow; `why(*case)` ends its message.
+    Raises: Wrong for that one, and for an answer that changes its arguments.
+    """
+    names = list(inspect.signature(reference).parameters)
+    for case in sorted(cases, key=lambda case: len(repr(case))):
+        want, given = reference(*copy.deepcopy(case)), copy.deepcopy(case)
+        pairs = zip(names, case, strict=True)
+        where = f"for {', '.join(f'{name}={_written(value)}' for name, value in pairs)}"
+        try:
+            got = like(answer(*given), want)
+        except Wrong:
+            raise
+        except Exception as error:
+            error.add_note(where)
+            raise
+        if not _same(got, want, rel_tol):
+            gave = f"you gave {_written(got)}; it is {_written(want)}"
+            raise Wrong(f"{where}: {gave}{why(*case)}")
+        if repr(given) != repr(case):
+            raise Wrong(f"{where}: your function changed what it was given")
+
+
+def like(answer: Any, want: Any) -> Any:
+    """An answer as Python's own numbers and containers, as `want` has them.
+
+    What has another type altogether stays as it is. Raises: Wrong where a number, a list or a
+    dictionary is wanted and it is none.
+    """
+    if answer is None or want is None:
+        return answer
+    if isinstance(want, str):
+        return str(answer)
+    if isinstance(want, Mapping):
+        if not isinstance(answer, Mapping):
+            raise Wrong(f"you return {shown(answer)}, want a dictionary")
+        return {key: like(answer[key], want.get(key)) for key in answer}
+    if isinstance(want, set):
+        return set(map(str, as_list(answer, "a set")))
+    if not isinstance(want, tuple | list):
+        return as_number(answer)
+    found = as_list(answer, f"{len(want)} values")
+    if len(found) != len(want):
+        return found
+    return type(want)(like(one, wanted) for one, wanted in zip(found, want, strict=True))
+
+
+def _same(got: Any, want: Any, rel_tol: float) -> bool:
+    if isinstance(want, float) and isinstance(got, int | float):
+        return close(got, want, rel_tol)
+    if isinstance(want, tuple | list) and isinstance(got, tuple | list) and len(got) == len(want):
+        return all(_same(one, other, rel_tol) for one, other in zip(got, want, strict=True))
+    return bool(got == want)
+
+
+def _written(value: Any) -> str:
+    """A value in a message: floats to six digits."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list) and type(value) in (tuple, list):
+        ends = "()" if isinstance(value, tuple) else "[]"
+        return f"{ends[0]}{', '.join(map(_written, value))}{ends[1]}"
+    return repr(value)
 
 
 def as_number(value: Any) -> float:

@@ -199,7 +199,8 @@ def _judge(exercise: Exercise, answer: Any) -> Verdict:
     except _Stopped:
         raise
     except BaseException as error:
-        return Verdict(False, f"your code raised {_said(error)}{_where(error)}")
+        notes = "".join(f", {note}" for note in getattr(error, "__notes__", []))
+        return Verdict(False, f"your code raised {_said(error)}{_where(error)}{notes}")
 
 
 def _said(error: BaseException) -> str:
