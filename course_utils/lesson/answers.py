@@ -9,6 +9,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -88,9 +89,12 @@ def _written(value: Any) -> str:
     """A value in a message: floats to six digits."""
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, tuple | list) and type(value) in (tuple, list):
-        ends = "()" if isinstance(value, tuple) else "[]"
-        return f"{ends[0]}{', '.join(map(_written, value))}{ends[1]}"
+    if type(value) in (tuple, list):
+        inside = ", ".join(map(_written, value))
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    if is_dataclass(value):
+        fields = ", ".join(f"{name}={_written(one)}" for name, one in vars(value).items())
+        return f"{type(value).__name__}({fields})"
     return repr(value)
 
 
