@@ -61,8 +61,8 @@ def like(answer: Any, want: Any) -> Any:
     """
     if answer is None or want is None:
         return answer
-    if isinstance(want, str):
-        return str(answer)
+    if isinstance(want, str | bool):
+        return type(want)(answer)
     if isinstance(want, Mapping):
         if not isinstance(answer, Mapping):
             raise Wrong(f"you return {shown(answer)}, want a dictionary")
