@@ -17,7 +17,7 @@ from typing import Any
 from course_utils.lesson.exercises import Wrong
 
 MOST = 1_000_000  # entries; a generator may never end
-SHOWN = 60  # characters of an answer in a message
+SHOWN, MOST_SHOWN = 60, 300  # characters of an answer in a message, and of one beside the right one
 
 
 def against(
@@ -47,7 +47,7 @@ def against(
             error.add_note(where)
             raise
         if not _same(got, want, rel_tol):
-            gave = f"you gave {_written(got)}; it is {_written(want)}"
+            gave = f"you gave {_written(got):.{MOST_SHOWN}}; it is {_written(want):.{MOST_SHOWN}}"
             raise Wrong(f"{where}: {gave}{why(*case)}")
         if repr(given) != repr(case):
             raise Wrong(f"{where}: your function changed what it was given")
