@@ -25,11 +25,12 @@ def against(
     reference: Callable[..., Any],
     cases: Iterable[tuple[Any, ...]],
     rel_tol: float = 1e-6,
+    abs_tol: float = 0.0,
     why: Callable[..., str] = lambda *case: "",
 ) -> None:
     """Calls an answer with each case's arguments, and wants what the reference gives for them.
 
-    A wanted int, text or None must be met exactly, a float to `rel_tol`; tuples, lists, sets and
+    A wanted int, text or None must be met exactly, a float as `close` says; tuples, lists, sets and
     dictionaries are compared entry by entry. Cases are tried from the shortest to the longest, so
     that the first failure is the easiest to follow; `why(*case)` ends its message.
     Raises: Wrong for that one, and for an answer that changes its arguments.
@@ -46,7 +47,7 @@ def against(
         except Exception as error:
             error.add_note(where)
             raise
-        if not _same(got, want, rel_tol):
+        if not _same(got, want, rel_tol, abs_tol):
             gave = f"you gave {_written(got):.{MOST_SHOWN}}; it is {_written(want):.{MOST_SHOWN}}"
             raise Wrong(f"{where}: {gave}{why(*case)}")
         if repr(given) != repr(case):
@@ -77,11 +78,11 @@ def like(answer: Any, want: Any) -> Any:
     return type(want)(like(one, wanted) for one, wanted in zip(found, want, strict=True))
 
 
-def _same(got: Any, want: Any, rel_tol: float) -> bool:
+def _same(got: Any, want: Any, *tolerances: float) -> bool:
     if isinstance(want, float) and isinstance(got, int | float):
-        return close(got, want, rel_tol)
+        return close(got, want, *tolerances)
     if isinstance(want, tuple | list) and isinstance(got, tuple | list) and len(got) == len(want):
-        return all(_same(one, other, rel_tol) for one, other in zip(got, want, strict=True))
+        return all(_same(one, other, *tolerances) for one, other in zip(got, want, strict=True))
     return bool(got == want)
 
 

@@ -10,6 +10,8 @@ from course_utils.chapters.input_pipeline.exercises import drawn
 from course_utils.lesson.exercises import Wrong, grade
 from tests.chapters.input_pipeline import right_answers, wrong_answers, wrong_prefetchers
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 
 def said(answer, exercise="input.prefetched"):
     verdict = grade(exercise, answer)
@@ -21,7 +23,7 @@ def said(answer, exercise="input.prefetched"):
     "answer, words",
     [
         ("no_thread", "batch 0 was loaded by the thread that asked for it"),
-        ("last_in_first_out", ", you give batch "),
+        ("last_in_first_out", "which is 'the data of batch 0', you give 'the data of"),
         ("one_too_many", "loaded: want at most "),
         ("always_one", "while the consumer is busy with batch 0, the next "),
         ("none_is_the_end", ", which is None, you give the end"),
