@@ -115,6 +115,10 @@ def test_the_shortest_case_that_fails_is_shown_with_both_results():
     assert said(lambda n, xs: n, lambda n, xs: n + (n > 3), cases) == (
         "for n=5, xs=[0.5, 0.5, 0.5, 0.5, 0.5]: you gave 5; it is 6"
     )
+    rows = [[0.25] * 20, [0.5] * 20]
+    assert said(lambda n: np.array(rows) / n, lambda n: rows, [(2,)]) == (
+        "for n=2, in place [0, 0]: you gave 0.125; it is 0.25"
+    )
     ends = said(lambda n: 2.5, lambda n: 1 / 3, [(3,)], why=lambda n: f" ({n} parts)")
     assert ends == "for n=3: you gave 2.5; it is 0.333333 (3 parts)"
 
@@ -128,7 +132,7 @@ def test_the_shortest_case_that_fails_is_shown_with_both_results():
         (None, [None], [0, "None"]),
         ((1, 0.5), [(1, 0.5), [1, 0.5], torch.tensor([1, 0.5])], [(1, 0.6), (1,), (1, 0.5, 2)]),
         ({"a", "b"}, [{"a", "b"}, ["b", "a"]], [{"a"}, []]),
-        ({"a": 1}, [{"a": 1.0}], [{"a": 2}, {"b": 1}, {}]),
+        ({"a": 1}, [{"a": 1.0}, {"a": 1, "b": 3}], [{"a": 2}, {"b": 1}, {}]),
     ],
 )
 def test_an_answer_is_compared_by_its_values_whichever_library_holds_them(want, right, wrong):

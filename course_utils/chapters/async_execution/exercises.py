@@ -16,7 +16,7 @@ from course_utils.chapters.async_execution.streams import (
     spans,
 )
 from course_utils.figures.timeline import draw
-from course_utils.lesson.answers import against, as_list
+from course_utils.lesson.answers import against, as_list, compare
 from course_utils.lesson.exercises import Wrong, exercise
 
 
@@ -84,14 +84,8 @@ def check_hidden_waits(quick_train: Callable[..., None]) -> str:
         raise Wrong(f"log was called {len(got_log)} times, want once, with all losses")
     if any(isinstance(x, torch.Tensor) for x in (got_log[0], *got_log[0])):
         raise Wrong("log wants a list of Python floats; a logger can't draw tensors on a device")
-    against(
-        lambda steps: got_log[0],
-        lambda steps: wanted_log[0],
-        [(len(batches),)],
-        rel_tol=1e-4,
-        abs_tol=1e-5,
-        why=lambda steps: " (the losses logged)",
-    )
+    where = f"of {len(batches)} steps, the losses logged"
+    compare(got_log[0], wanted_log[0], where, rel_tol=1e-4, abs_tol=1e-5)
     for got, want in zip(got_model.parameters(), wanted_model.parameters(), strict=True):
         if not torch.allclose(got, want, rtol=1e-4, atol=1e-5):
             raise Wrong("the trained weights differ from those of slow_train")
