@@ -1,11 +1,16 @@
 """What an answer gave, as plain numbers and lists, whichever library made it; NaN is neither.
 
-Checkers compare what comes out of here. `error > bound` lets NaN pass, since no comparison with
-NaN is true: ask whether two numbers are `close` instead.
+`against` compares an answer with a reference, case by case. A checker that compares by itself uses
+the functions below. `error > bound` lets NaN pass, since no comparison with NaN is true: ask
+whether two numbers are `close` instead.
 """
 
+import copy
+import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import partial
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -13,7 +18,122 @@ from typing import Any
 from course_utils.lesson.exercises import Wrong
 
 MOST = 1_000_000  # entries; a generator may never end
-SHOWN = 60  # characters of an answer in a message
+SHOWN, MOST_SHOWN = 60, 300  # characters of an answer in a message, and beside the right one
+SHORT = 100  # characters of a list that is shown as a whole
+
+
+def against(
+    answer: Callable[..., Any],
+    reference: Callable[..., Any],
+    cases: Iterable[tuple[Any, ...]],
+    rel_tol: float = 1e-6,
+    abs_tol: float = 0.0,
+    why: Callable[..., str] = lambda *case: "",
+) -> None:
+    """Calls an answer with each case's arguments, and wants what the reference gives for them.
+
+    A wanted int, text or None must be met exactly, a float as `close` says; tuples, lists, sets and
+    dictionaries are compared entry by entry. Cases are tried from the shortest to the longest, so
+    that the first failure is the easiest to follow; `why(*case)` ends its message.
+    Raises: Wrong for that one, and for an answer that changes its arguments.
+    """
+    names = list(inspect.signature(reference).parameters)
+    for case in sorted(cases, key=lambda case: len(repr(case))):
+        want, given = reference(*copy.deepcopy(case)), copy.deepcopy(case)
+        pairs = zip(names, case, strict=True)
+        where = f"for {', '.join(f'{name}={_written(value)}' for name, value in pairs)}"
+        try:
+            got = answer(*given)
+            compare(got, want, where, rel_tol, abs_tol, partial(why, *case))
+        except Wrong:
+            raise
+        except Exception as error:
+            error.add_note(where)
+            raise
+        if repr(given) != repr(case):
+            raise Wrong(f"{where}: your function changed what it was given")
+
+
+def compare(
+    answer: Any,
+    want: Any,
+    where: str,
+    rel_tol: float = 1e-6,
+    abs_tol: float = 0.0,
+    why: Callable[[], str] = str,
+    picture: Any = None,
+) -> None:
+    """Wants an answer to be `want`, a tensor or what `against` takes.
+
+    Of a long list, the message shows the first entry that differs.
+    Raises: Wrong, with a message that begins with `where` and ends with `why()`, and `picture`.
+    """
+    want = _plain(want)
+    got = like(answer, want)
+    if _same(got, want, rel_tol, abs_tol):
+        return
+    places = []
+    while len(_written(want)) > SHORT and _match(got, want):
+        pairs = enumerate(zip(got, want, strict=True))
+        place = next(at for at, pair in pairs if not _same(*pair, rel_tol, abs_tol))
+        places.append(place)
+        got, want = got[place], want[place]
+    where += f", in place {places}" if places else ""
+    gave = f"you gave {_written(got):.{MOST_SHOWN}}; it is {_written(want):.{MOST_SHOWN}}"
+    raise Wrong(f"{where}: {gave}{why()}", picture)
+
+
+def like(answer: Any, want: Any) -> Any:
+    """An answer as Python's own numbers and containers, as `want` has them.
+
+    What has another type altogether stays as it is. Raises: Wrong where a number, a list or a
+    dictionary is wanted and it is none.
+    """
+    if answer is None or want is None:
+        return answer
+    if isinstance(want, str | bool):
+        return type(want)(answer)
+    if isinstance(want, Mapping):
+        if not isinstance(answer, Mapping):
+            raise Wrong(f"you return {shown(answer)}, want a dictionary")
+        return {key: like(answer[key], want[key]) for key in want if key in answer}
+    if isinstance(want, set):
+        return set(map(str, as_list(answer, "a set")))
+    if not isinstance(want, tuple | list):
+        return as_number(answer)
+    found = as_list(answer, f"{len(want)} values")
+    if len(found) != len(want):
+        return found
+    return type(want)(like(one, wanted) for one, wanted in zip(found, want, strict=True))
+
+
+def _same(got: Any, want: Any, *tolerances: float) -> bool:
+    if isinstance(want, float) and isinstance(got, int | float):
+        return close(got, want, *tolerances)
+    if _match(got, want):
+        return all(_same(one, other, *tolerances) for one, other in zip(got, want, strict=True))
+    return bool(got == want)
+
+
+def _match(got: Any, want: Any) -> bool:
+    """Whether both are lists or tuples, of one length."""
+    both = isinstance(got, tuple | list) and isinstance(want, tuple | list)
+    return both and len(got) == len(want)
+
+
+def _written(value: Any) -> str:
+    """A value in a message: floats to six digits, what has a name by its name."""
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    if type(value) in (tuple, list):
+        inside = ", ".join(map(_written, value))
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    if isinstance(name := getattr(value, "name", None), str):
+        return name
+    if is_dataclass(value):
+        fields = ", ".join(f"{name}={_written(one)}" for name, one in vars(value).items())
+        return f"{type(value).__name__}({fields})"
+    return repr(value)
 
 
 def as_number(value: Any) -> float:

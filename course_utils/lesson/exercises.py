@@ -2,6 +2,7 @@
 
 import dis
 import inspect
+import sysconfig
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -166,6 +167,7 @@ def is_stub(answer: Any) -> bool:
     return {s.opname for s in steps} <= RETURNS and steps[0].argval is None
 
 
+LIBRARIES = ("course_utils", "site-packages", sysconfig.get_path("stdlib"))
 RETURNS = {"LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
 CHAPTERS = files.ROOT / "course_utils" / "chapters"
 
@@ -199,7 +201,8 @@ def _judge(exercise: Exercise, answer: Any) -> Verdict:
     except _Stopped:
         raise
     except BaseException as error:
-        return Verdict(False, f"your code raised {_said(error)}{_where(error)}")
+        notes = "".join(f", {note}" for note in getattr(error, "__notes__", []))
+        return Verdict(False, f"your code raised {_said(error)}{_where(error)}{notes}")
 
 
 def _said(error: BaseException) -> str:
@@ -212,9 +215,7 @@ def _said(error: BaseException) -> str:
 def _where(error: BaseException) -> str:
     """The line of the learner's own code that raised, where there is one."""
     steps = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
-    own = [
-        s for s in steps if "course_utils" not in s.filename and "site-packages" not in s.filename
-    ]
+    own = [step for step in steps if not any(one in step.filename for one in LIBRARIES)]
     if not own:
         return ""
     source = own[-1].code_context[0].strip() if own[-1].code_context else ""

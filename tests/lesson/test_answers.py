@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.lesson.answers import MOST, as_list, as_number, as_numbers, close, shown
+from course_utils.lesson.answers import (
+    MOST,
+    against,
+    as_list,
+    as_number,
+    as_numbers,
+    close,
+    shown,
+)
 from course_utils.lesson.exercises import Wrong
 
 THREES = [
@@ -94,3 +102,53 @@ def test_an_answer_is_shown_short_and_one_that_cannot_be_shown_by_its_type():
 
     assert shown(3) == "3" and len(shown(list(range(1000)))) == 60
     assert shown(Shy()) == "something of type Shy"
+
+
+def said(answer, reference, cases, **how):
+    with pytest.raises(Wrong) as wrong:
+        against(answer, reference, cases, **how)
+    return str(wrong.value)
+
+
+def test_the_shortest_case_that_fails_is_shown_with_both_results():
+    cases = [(n, [0.5] * n) for n in (7, 5, 3, 9)]
+    assert said(lambda n, xs: n, lambda n, xs: n + (n > 3), cases) == (
+        "for n=5, xs=[0.5, 0.5, 0.5, 0.5, 0.5]: you gave 5; it is 6"
+    )
+    rows = [[0.25] * 20, [0.5] * 20]
+    assert said(lambda n: np.array(rows) / n, lambda n: rows, [(2,)]) == (
+        "for n=2, in place [0, 0]: you gave 0.125; it is 0.25"
+    )
+    ends = said(lambda n: 2.5, lambda n: 1 / 3, [(3,)], why=lambda n: f" ({n} parts)")
+    assert ends == "for n=3: you gave 2.5; it is 0.333333 (3 parts)"
+
+
+@pytest.mark.parametrize(
+    "want, right, wrong",
+    [
+        (3, [3, np.int64(3), 3.0], [4, 3.0000001, None]),
+        (1 / 3, [1 / 3, np.float32(1 / 3), torch.tensor(1 / 3)], [0.3334, 0, None]),
+        ("ring", ["ring", np.str_("ring")], ["tree", 3, None]),
+        (None, [None], [0, "None"]),
+        ((1, 0.5), [(1, 0.5), [1, 0.5], torch.tensor([1, 0.5])], [(1, 0.6), (1,), (1, 0.5, 2)]),
+        ({"a", "b"}, [{"a", "b"}, ["b", "a"]], [{"a"}, []]),
+        ({"a": 1}, [{"a": 1.0}, {"a": 1, "b": 3}], [{"a": 2}, {"b": 1}, {}]),
+    ],
+)
+def test_an_answer_is_compared_by_its_values_whichever_library_holds_them(want, right, wrong):
+    for answer in right:
+        against(lambda n, answer=answer: answer, lambda n: want, [(0,)])
+    for answer in wrong:
+        assert " you gave " in said(lambda n, answer=answer: answer, lambda n: want, [(0,)])
+
+
+def test_an_answer_that_changes_its_arguments_is_refused_and_spoils_no_reference():
+    assert said(lambda xs: xs.pop(), lambda xs: xs[-1], [([1, 2],)]) == (
+        "for xs=[1, 2]: your function changed what it was given"
+    )
+
+
+def test_what_an_answer_raises_has_the_case_in_a_note():
+    with pytest.raises(ZeroDivisionError) as error:
+        against(lambda n: 1 / n, lambda n: 0.0, [(0,)])
+    assert error.value.__notes__ == ["for n=0"]

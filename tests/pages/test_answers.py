@@ -87,6 +87,7 @@ def test_the_chapters_stub_is_not_tried_yet(exercise):
     assert verdict.passed is None and exercise.todo in verdict.message
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("name, wrong", WRONG)
 def test_a_wrong_answer_is_rejected_every_time(name, wrong, times):
     for _ in range(times):

@@ -10,7 +10,7 @@ import torch
 from course_utils.chapters.collectives.by_hand import Net
 from course_utils.chapters.collectives.costs import Link, ring_seconds, tree_seconds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
-from course_utils.lesson.answers import as_list, shown
+from course_utils.lesson.answers import against, as_list, compare
 from course_utils.lesson.exercises import Wrong, exercise
 
 DRAWN_NUMBERS = 16
@@ -34,15 +34,12 @@ def check_all_gather(all_gather: Callable[[torch.Tensor, Net], Any]) -> str:
         inputs = _different(n)
 
         def gather(net: SimulatedNet, inputs: torch.Tensor = inputs) -> list[Any]:
-            return _parts(net, all_gather(inputs[net.rank].clone(), net))
+            return as_list(all_gather(inputs[net.rank].clone(), net), f"a list of {net.n} tensors")
 
         found, nets = _run(n, gather)
         for rank, parts in enumerate(found):
-            for source, part in enumerate(parts):
-                if not holds(part, inputs[source]):
-                    wrong = f"has {shown(part)} in place {source}, want {inputs[source]}"
-                    picture = _beside(inputs, found, [list(inputs)] * n)
-                    raise Wrong(f"{n} ranks: rank {rank} {wrong}", picture)
+            picture = _beside(inputs, found, [list(inputs)] * n)
+            compare(parts, inputs, f"{n} ranks, rank {rank}", 0.0, picture=picture)
         most, allowed = max(net.sent_bytes for net in nets), (n - 1) * inputs[0].nbytes
         if most > allowed:
             raise Wrong(f"{n} ranks: a rank sends {most} bytes, want at most {allowed}")
@@ -53,27 +50,6 @@ def _different(n: int) -> torch.Tensor:
     """A tensor for each rank, no number of them twice; they are matrices on 7 ranks."""
     shape = (2, random.randint(2, 4)) if n == 7 else (random.randint(1, 5),)
     return torch.randperm(1000)[: n * math.prod(shape)].float().view(n, *shape)
-
-
-def _parts(net: SimulatedNet, parts: Any) -> list[Any]:
-    """What a rank returned, as a list; it is the rank that runs a generator."""
-    want = f"a list of {net.n} tensors"
-    found = as_list(parts, want)
-    if len(found) != net.n:
-        raise Wrong(f"{net.n} ranks: rank {net.rank} returns {len(found)}, want {want}")
-    return found
-
-
-def holds(answer: Any, want: torch.Tensor, rtol: float = 0.0, atol: float = 0.0) -> bool:
-    """Whether an answer has the shape and the numbers of `want`, whichever library holds them.
-
-    The numbers are equal, or as close as `torch.allclose` wants them; NaN equals nothing.
-    """
-    try:
-        found = torch.as_tensor(answer).detach().to(want.dtype)
-    except (TypeError, ValueError, RuntimeError):  # it holds None, say, or rows of other lengths
-        return False
-    return found.shape == want.shape and torch.allclose(found, want, rtol, atol)
 
 
 @exercise(
@@ -106,12 +82,9 @@ def check_ring(ring_all_reduce: Callable[[torch.Tensor, Net], None]) -> str:
 
 def _require_sum(case: str, inputs: torch.Tensor, found: torch.Tensor) -> None:
     want = inputs.sum(0)
+    picture = _beside(inputs, list(found), [want] * len(inputs))
     for rank, x in enumerate(found):
-        if not torch.equal(x, want):
-            place = int(torch.nonzero(x != want)[0])
-            values = f"{x[place]:g} in place {place}, want {want[place]:g}"
-            picture = _beside(inputs, list(found), [want] * len(inputs))
-            raise Wrong(f"{case}rank {rank} has {values}", picture)
+        compare(x, want, f"{case}rank {rank}", 0.0, picture=picture)
 
 
 def _beside(inputs: torch.Tensor, found: list[Any], want: list[Any]) -> Any:
@@ -164,9 +137,7 @@ def check_shift(shift: Callable[[torch.Tensor, Any], torch.Tensor]) -> str:
 
         found, nets = _run(n, pass_on)
         for rank, got in enumerate(found):
-            want = inputs[(rank - 1) % n]
-            if not holds(got, want):
-                raise Wrong(f"{n} ranks: rank {rank} returns {shown(got)}, want {want}")
+            compare(got, inputs[(rank - 1) % n], f"{n} ranks, rank {rank}", 0.0)
         if any(net.sent_bytes != inputs[0].nbytes for net in nets):
             sent = [net.sent_bytes for net in nets]
             raise Wrong(f"{n} ranks send {sent} bytes, want {inputs[0].nbytes} from each")
@@ -186,16 +157,16 @@ def check_choose(choose: Callable[[float, float, int, int], str]) -> str:
     """Random links, ranks and sizes, and those where the one is barely quicker than the other."""
     cases = [_barely(n, quicker) for n in CROSSING for quicker in ("ring", "tree") * 5]
     cases += [_case(random.choice([2, 3, *CROSSING])) for _ in range(140)]
-    for alpha, beta, n, n_bytes in random.sample(cases, len(cases)):
+
+    def reference(alpha: float, beta: float, n: int, n_bytes: int) -> str:
         ring, tree = _both(alpha, beta, n, n_bytes)
-        want = "ring" if ring < tree else "tree"
-        got = choose(alpha, beta, n, n_bytes)
-        if str(got) != want:
-            case = (
-                f"α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/byte, n = {n}, {n_bytes} bytes"
-            )
-            times = f"ring {ring * 1e3:.4g} ms, tree {tree * 1e3:.4g} ms"
-            raise Wrong(f"{case}: you say {shown(got)}, want {want!r} ({times})")
+        return "ring" if ring < tree else "tree"
+
+    def why(*case: Any) -> str:
+        ring, tree = _both(*case)
+        return f" (ring {ring * 1e3:.4g} ms, tree {tree * 1e3:.4g} ms)"
+
+    against(choose, reference, cases, why=why)
     return f"{len(cases)} random cases; in {10 * len(CROSSING)} one is barely quicker"
 
 

@@ -1,10 +1,8 @@
 """Checkers for chapter 04, "Compile and graphs"."""
 
-import copy
 import random
 import re
-import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,8 +10,8 @@ import torch
 
 from course_utils.chapters.compile_and_graphs import recompiling
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly, warm_up
-from course_utils.lesson.answers import as_list, as_number, as_numbers, close, shown
-from course_utils.lesson.exercises import Wrong, exercise
+from course_utils.lesson.answers import against, as_list, as_number, as_numbers, close, compare
+from course_utils.lesson.exercises import LIBRARIES, Wrong, exercise
 
 # ---- Small programs as lists of operators: their passes over memory, and the loops that they
 # take.
@@ -124,13 +122,6 @@ _MENDS = {
     "data dependent operator": _A_NUMBER,
     "dynamic shape operator": "How many elements that leaves depends on the data: keep all, with "
     "0 for those that don't count.",
-    "encountered aliasing": "A branch of torch.cond may not return its input as it is: return "
-    "y.clone().",
-    "encountered input mutation": "A branch of torch.cond may not change its input: return a new "
-    "tensor.",
-    "output in torch.cond": "Both branches of torch.cond return tensors of one shape and dtype.",
-    "torch.compiler.disable": "What Dynamo may not see isn't in its graph: compute it in the open.",
-    "`print`": "Return what you want to see, and print it outside.",
 }
 
 
@@ -147,8 +138,7 @@ def told(stop: Exception) -> str:
 def _place(stop: Exception) -> str:
     """The innermost line that is neither torch's nor Python's own."""
     stack = getattr(stop, "real_stack", None) or []
-    libraries = ("site-packages", sysconfig.get_path("stdlib"))
-    own = [step for step in stack if not any(one in step.filename for one in libraries)]
+    own = [step for step in stack if not any(one in step.filename for one in LIBRARIES)]
     return "".join(f" at line {step.lineno} ({step.line})" for step in own[-1:])
 
 
@@ -249,20 +239,16 @@ def _counted(count: int, shape: tuple[int, ...]) -> str:
 )
 def check_fused_speedup(speedup: Callable[[Ops, list[str]], Any]) -> str:
     """Each edge alone, then random programs."""
-    cases = list(PROGRAMS.items())
-    cases += [("a random program", program) for program in random_programs()]
-    for what, (ops, results) in cases:
-        given = copy.deepcopy((ops, results))
+
+    def reference(ops: Ops, results: list[str]) -> float:
         eager, fused = passes(ops, results)
-        got = as_number(speedup(*given))
-        if given != (ops, results):
-            raise Wrong(f"{what}: the caller's lists were changed")
-        if not close(got, eager / fused):
-            lines = "; ".join(f"{name} = f({', '.join(of)})" for name, of in ops)
-            raise Wrong(
-                f"{what}, {lines}, of which the caller wants {' and '.join(results)}: "
-                f"{eager} passes against {fused} are {eager / fused:.4g}, got {got:.4g}"
-            )
+        return eager / fused
+
+    def why(ops: Ops, results: list[str]) -> str:
+        eager, fused = passes(ops, results)
+        return f" ({eager} passes against {fused})"
+
+    against(speedup, reference, [*PROGRAMS.values(), *random_programs()], why=why)
     return f"{len(PROGRAMS)} edges, and random programs"
 
 
@@ -278,25 +264,7 @@ def check_fused_speedup(speedup: Callable[[Ops, list[str]], Any]) -> str:
 )
 def check_loops(loops: Callable[[Kinds], Any]) -> str:
     """Programs that the reader knows, then random ones."""
-    cases = list(SCHEDULES.items())
-    cases += [("a random program", ops) for ops in random_schedules()]
-    for what, ops in cases:
-        given, want = copy.deepcopy(ops), loop_numbers(ops)
-        got = loops(given)
-        if not isinstance(got, Mapping):
-            raise Wrong(f"you return {shown(got)}, want a dictionary: the loop of each name")
-        if given != ops:
-            raise Wrong(f"{what}: the caller's list was changed")
-        for name, kind, of in ops:
-            if name not in got:
-                raise Wrong(f"{what}: {name} has no loop")
-            number = as_number(got[name])
-            if number != want[name]:
-                lines = "; ".join(f"{name} = {kind}({', '.join(of)})" for name, kind, of in ops)
-                raise Wrong(
-                    f"{what}, {lines}: {name}, a {kind} of {' and '.join(of)}, "
-                    f"stands in loop {want[name]}, got {number:g}"
-                )
+    against(loops, loop_numbers, [(ops,) for ops in (*SCHEDULES.values(), *random_schedules())])
     return f"{len(SCHEDULES)} programs by name, and random ones"
 
 
@@ -319,11 +287,7 @@ def check_steady_loop(steady_loop: Callable[..., Any]) -> str:
             got = as_numbers(as_list(steady_loop(watched.step, list(texts)), "a list of means"))
         if watched.calls < len(texts):
             raise Wrong(f"step was called for {watched.calls} of {len(texts)} texts")
-        if len(got) != len(texts):
-            raise Wrong(f"you return {len(got)} means for {len(texts)} texts")
-        for number, (mean, right) in enumerate(zip(got, want, strict=True)):
-            if not close(mean, right, rel_tol=1e-4):
-                raise Wrong(f"after text {number}: want the mean {right:.5g}, got {mean:.5g}")
+        compare(got, want, f"of {len(texts)} texts, the means", rel_tol=1e-4)
         _compiled_seldom(watched)
     return (
         "many texts and few, of one length and of several: the same means, at most 4 compilations"

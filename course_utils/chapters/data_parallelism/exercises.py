@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_utils.chapters.collectives.exercises import holds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
 from course_utils.chapters.data_parallelism.links import PlayedLink, apart
+from course_utils.lesson.answers import compare
 from course_utils.lesson.exercises import Wrong, exercise
 
 # ---- Problems for chapter 12's third exercise, drawn so that each slip of its loop shows at the
@@ -144,22 +144,9 @@ def check_average(average: Callable[[list[Tensor], int, PlayedLink], None]) -> s
 
         _play(n, work)
         for rank, gradients in enumerate(given):
-            case = f"shards of {counts}: rank {rank} "
-            _require_count(case, gradients, want)
-            for got, wanted in zip(gradients, want, strict=True):
-                if not holds(got, wanted, rtol=1e-5, atol=1e-5):
-                    raise Wrong(f"{case}has {_numbers(got)}, want {_numbers(wanted)}")
+            where = f"shards of {counts}: the gradients on rank {rank}"
+            compare(gradients, [x.tolist() for x in want], where, 1e-5, 1e-5)
     return "2, 3 and 4 ranks with random shards, one of them empty"
-
-
-def _require_count(case: str, gradients: list[Any], want: list[Tensor]) -> None:
-    if len(gradients) != len(want):
-        raise Wrong(f"{case}has {len(gradients)} gradients at the end, want {len(want)}")
-
-
-def _numbers(gradient: Any) -> str:
-    """A gradient's numbers in a message, to four digits."""
-    return str(torch.as_tensor(gradient).detach().numpy().round(4).tolist())
 
 
 def plan_sizes(gradients: list[Tensor], limit: int) -> list[int]:
@@ -199,7 +186,7 @@ def check_buckets(reduce: Callable[[list[Tensor], int, PlayedLink], None]) -> st
         links, case = _play(n, work), f"{n} ranks, buckets of {limit} bytes: "
         for rank, gradients in enumerate(given):
             _require_means(f"{case}rank {rank}, ", gradients, want)
-        _require_sizes(case, links[0].sizes, sizes)
+        compare(links[0].sizes, sizes, f"{case}the bytes of each message, last gradient first")
     return "2 and 3 ranks, FP32 and BF16, seven limits: means, messages and bytes"
 
 
@@ -220,22 +207,9 @@ def _limits(shapes: list[tuple[tuple[int, int], torch.dtype]]) -> list[int]:
 
 
 def _require_means(case: str, gradients: list[Tensor], want: list[Tensor]) -> None:
-    _require_count(case, gradients, want)
-    for place, (got, wanted) in enumerate(zip(gradients, want, strict=True)):
-        if got.shape != wanted.shape or got.dtype != wanted.dtype:
-            shown = f"{got.dtype} {list(got.shape)}, want {wanted.dtype} {list(wanted.shape)}"
-            raise Wrong(f"{case}gradient {place} is {shown}")
-        if not torch.equal(got, wanted):
-            raise Wrong(f"{case}gradient {place} is {got.tolist()}, want {wanted.tolist()}")
-
-
-def _require_sizes(case: str, got: list[int], want: list[int]) -> None:
-    if len(got) != len(want):
-        raise Wrong(f"{case}{len(got)} messages of {got} bytes, want {len(want)} of {want}")
-    if sum(got) != sum(want):
-        raise Wrong(f"{case}{sum(got)} bytes in all, want {sum(want)}: {got} against {want}")
-    if got != want:
-        raise Wrong(f"{case}messages of {got} bytes, want {want}, the last gradient first")
+    forms, wanted = ([f"{x.dtype} {list(x.shape)}" for x in xs] for xs in (gradients, want))
+    compare(forms, wanted, f"{case}the gradients' types")
+    compare(gradients, [x.tolist() for x in want], f"{case}the gradients", 0.0)
 
 
 @exercise(

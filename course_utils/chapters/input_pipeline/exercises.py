@@ -4,7 +4,7 @@ import multiprocessing
 import random
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from course_utils.chapters.input_pipeline import prefetch_cases
-from course_utils.lesson.answers import as_number, as_numbers
+from course_utils.lesson.answers import against, as_numbers
 from course_utils.lesson.exercises import Wrong, exercise
 
 # ---- What the workers of a real DataLoader draw from a generator that their dataset holds.
@@ -120,19 +120,19 @@ def check_prefetched(prefetched: Callable[..., Any]) -> str:
 
 
 Plan = tuple[int, float, float, float, int]  # batches, seconds to load, to step, to start, cores
-PLANS: dict[str, Plan] = {
-    "one batch": (1, 0.5, 0.25, 0.0, 4),
-    "one batch, and workers that start slowly": (1, 0.5, 0.25, 1.0, 4),
-    "batches that cost nothing to load": (100, 0.0, 0.25, 0.5, 4),
-    "no step": (64, 1.0, 0.0, 2.0, 16),
-    "no step, and workers that start at once": (64, 1.0, 0.0, 0.0, 8),
-    "no time for anything": (5, 0.0, 0.0, 0.0, 3),
-    "no core for a worker": (1000, 1.0, 0.125, 0.5, 0),
-    "workers that start at once": (100, 1.0, 0.25, 0.0, 16),
-    "two numbers of workers that take as long": (9, 1.0, 0.75, 2.0, 8),
-    "a step as long as the load": (50, 0.5, 0.5, 1.0, 8),
-    "too few batches for a worker to pay": (3, 0.125, 0.125, 4.0, 8),
-}
+EDGES: tuple[Plan, ...] = (
+    (1, 0.5, 0.25, 0.0, 4),  # one batch
+    (1, 0.5, 0.25, 1.0, 4),  # one batch, and workers that start slowly
+    (100, 0.0, 0.25, 0.5, 4),  # batches that cost nothing to load
+    (64, 1.0, 0.0, 2.0, 16),  # no step
+    (64, 1.0, 0.0, 0.0, 8),  # no step, and workers that start at once
+    (5, 0.0, 0.0, 0.0, 3),  # no time for anything
+    (1000, 1.0, 0.125, 0.5, 0),  # no core for a worker
+    (100, 1.0, 0.25, 0.0, 16),  # workers that start at once
+    (9, 1.0, 0.75, 2.0, 8),  # two numbers of workers that take as long
+    (50, 0.5, 0.5, 1.0, 8),  # a step as long as the load
+    (3, 0.125, 0.125, 4.0, 8),  # too few batches for a worker to pay
+)
 
 
 @exercise(
@@ -147,21 +147,17 @@ PLANS: dict[str, Plan] = {
 )
 def check_workers(workers: Callable[[int, float, float, float, int], Any]) -> str:
     """Each edge, then random plans, against all numbers tried in exact fractions."""
-    plans = list(PLANS.items()) + [("a random plan", _plan()) for _ in range(100)]
-    for what, plan in plans:
-        times = _epochs(plan)
-        want, got = times.index(min(times)), as_number(workers(*plan))
-        if got == want:
-            continue
-        n, load, step, start, cores = plan
-        given = f"{what}: n_batches {n}, load {load:g} s, step {step:g} s, start {start:g} s"
-        takes = f"want {want}, which takes {float(times[want]):.6g} s"
-        if got not in range(cores + 1):
-            raise Wrong(f"{given}: {takes}; you say {got:g}, of {cores} cores")
-        same = "as long, and has more workers" if times[int(got)] == times[want] else ""
-        takes_you = same or f"{float(times[int(got)]):.6g} s"
-        raise Wrong(f"{given}, {cores} cores: {takes}; your {got:g} takes {takes_you}")
-    return f"{len(PLANS)} edges and 100 random plans, against every number tried"
+
+    def reference(n_batches: int, load: float, step: float, start: float, cores: int) -> int:
+        times = _epochs((n_batches, load, step, start, cores))
+        return times.index(min(times))
+
+    def why(*plan: Any) -> str:
+        times = ", ".join(f"{float(seconds):.6g}" for seconds in _epochs(plan))
+        return f" (seconds with 0 workers, 1, …: {times})"
+
+    against(workers, reference, [*EDGES, *(_plan() for _ in range(100))], why=why)
+    return f"{len(EDGES)} edges and 100 random plans, against every number tried"
 
 
 def _plan() -> Plan:
@@ -229,41 +225,29 @@ def _differ(draws: list[Draw]) -> None:
 )
 def check_resume(indices_left: Callable[..., Any]) -> str:
     """Epochs of which every sample is counted, with stops between which the ranks change."""
-    for n in (1, 5, random.randint(30, 60), random.randint(200, 300)):
-        seed, first = random.randrange(2**31), random.randrange(100)
-        for epoch in (first, first + 1):
-            _count_epoch(indices_left, n, seed, epoch)
+
+    def reference(
+        n: int, seed: int, epoch: int, seen: int, rank: int, world_size: int
+    ) -> list[int]:
+        generator = torch.Generator().manual_seed(seed + epoch)
+        return torch.randperm(n, generator=generator).tolist()[seen + rank :: world_size]
+
+    def answer(*case: int) -> list[float]:
+        before = torch.random.get_rng_state()
+        left = as_numbers(indices_left(*case))
+        if not torch.equal(before, torch.random.get_rng_state()):
+            raise Wrong("torch's own generator was touched, from which dropout draws: make another")
+        return left
+
+    against(answer, reference, _stops())
     return "epochs of 1 to 300 samples, stopped and resumed on other numbers of ranks"
 
 
-def _count_epoch(indices_left: Callable[..., Any], n: int, seed: int, epoch: int) -> None:
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
-    for stop in [0, *sorted(random.choices(range(n), k=2)), n]:
-        size = random.randint(1, 6)
-        where = f"n {n}, epoch {epoch}, seen {stop}, world_size {size}"
-        before = torch.random.get_rng_state()
-        parts = [as_numbers(indices_left(n, seed, epoch, stop, rank, size)) for rank in range(size)]
-        if not torch.equal(before, torch.random.get_rng_state()):
-            raise Wrong("torch's own generator was touched, from which dropout draws: make another")
-        _once_each(n, order[:stop], parts, where)
-        for rank, part in enumerate(parts):
-            want = order[stop + rank :: size]
-            if part != want:
-                raise Wrong(f"{where}: rank {rank} reads {_list(part)}, want {_list(want)}")
-
-
-def _once_each(n: int, seen: list[int], parts: list[list[float]], where: str) -> None:
-    """Raises: Wrong where a sample comes twice in this epoch, or never."""
-    known: dict[float, str] = dict.fromkeys(seen, "which was seen before the stop")
-    for rank, part in enumerate(parts):
-        for sample in part:
-            if sample in known:
-                raise Wrong(f"{where}: rank {rank} reads sample {sample:g}, {known[sample]}")
-            known[sample] = f"which rank {rank} reads too"
-    if lost := set(range(n)) - set(known):
-        raise Wrong(f"{where}: nobody reads sample {min(lost)}")
-
-
-def _list(samples: Sequence[float]) -> str:
-    told = [f"{sample:g}" for sample in samples[:4]] + ["…"] * (len(samples) > 4)
-    return f"{', '.join(told) or 'nothing'} ({len(samples)} in all)"
+def _stops() -> Iterator[tuple[int, ...]]:
+    """Two epochs each of few samples and of many; at each stop, every rank of a random number."""
+    for n in (1, 5, random.randint(30, 60), random.randint(200, 300)):
+        seed, first = random.randrange(2**31), random.randrange(100)
+        for epoch in (first, first + 1):
+            for seen in [0, *random.choices(range(n), k=2), n]:
+                size = random.randint(1, 6)
+                yield from ((n, seed, epoch, seen, rank, size) for rank in range(size))

@@ -1,24 +1,26 @@
-"""The allocator put together from three functions that a reader writes, scored call by call.
+"""The caching allocator with a reader's functions for three of its rules, scored call by call.
 
 What a reader doesn't give is as it stands here.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
-from snapshots_and_traces.allocator.rules import LARGEST_SMALL, CachingAllocator, Driver, Pool
-from snapshots_and_traces.allocator.rules import Block as RealBlock
+from snapshots_and_traces.allocator.rules import (
+    FREE,
+    LARGEST_SMALL,
+    USED,
+    Block,
+    CachingAllocator,
+    Driver,
+    Pool,
+)
 from snapshots_and_traces.replay.what_if import Program
 
 FreeBlocks = list[tuple[int, int]]
 Blocks = list[tuple[int, int, bool]]
 RULES = CachingAllocator()
-
-
-class Impossible(Exception):
-    """An answer that no allocator could act on, in words for who wrote it."""
 
 
 def sizes(request: int) -> tuple[int, int]:
@@ -35,7 +37,7 @@ def find_and_split(free: FreeBlocks, size: int) -> tuple[int, int] | None:
         return None
     held, address = min(fitting)
     pool = Pool(0, small=size <= LARGEST_SMALL)
-    return address, size if RULES.splits(RealBlock(pool, address, held), size) else held
+    return address, size if RULES.splits(Block(pool, address, held), size) else held
 
 
 def free_and_merge(segment: Blocks, address: int) -> Blocks:
@@ -53,173 +55,92 @@ def free_and_merge(segment: Blocks, address: int) -> Blocks:
     return merged
 
 
-def apart() -> Driver:
-    """A driver whose n-th segment begins at n · 2^36, so that one wrong size moves no other."""
-    return Driver(places=count(2**36, 2**36))
+class Assembled(CachingAllocator):
+    """Torch's allocator, except that these functions decide.
 
-
-@dataclass
-class Segment:
-    """What the driver gave at once, for a small or large pool, a stream and a graph."""
-
-    pool: tuple[bool, int, Any]
-    blocks: Blocks
-
-
-class Block(NamedTuple):
-    """A block that was handed out."""
-
-    address: int
-    size: int
-    segment: Segment
-
-
-class Assembled:
-    """An allocator that decides by these functions; segments and calls to the driver are its own.
-
-    Its methods raise Impossible.
+    An answer that no allocator could act on raises whatever comes of it.
     """
 
     def __init__(
         self,
-        sizes: Callable[[int], tuple[int, int]] = sizes,
-        find_and_split: Callable[[FreeBlocks, int], tuple[int, int] | None] = find_and_split,
-        free_and_merge: Callable[[Blocks, int], Sequence[Any]] = free_and_merge,
         driver: Driver | None = None,
+        sizes: Callable[[int], Any] = sizes,
+        find_and_split: Callable[[FreeBlocks, int], Any] = find_and_split,
+        free_and_merge: Callable[[Blocks, int], Any] = free_and_merge,
     ) -> None:
+        super().__init__(driver)
         self.sizes, self.find_and_split, self.free_and_merge = sizes, find_and_split, free_and_merge
-        self.driver = driver or apart()
-        self.segments: list[Segment] = []
 
-    def malloc(self, request: int, stream: int = 0, graph: Any = (0, 0)) -> Block:
-        """A block of the stream's pool, or of a new segment."""
-        size, wanted = _pair(self.sizes(request), f"sizes({request})", "(block, segment)")
-        if size < request:
-            raise Impossible(f"sizes({request}) gives a block of {size} bytes: too small")
-        pool = (size <= LARGEST_SMALL, stream, graph)
-        return self._taken([s for s in self.segments if s.pool == pool], size) or self._new(
-            pool, request, size, wanted
-        )
+    def round(self, size: int) -> int:
+        block, _ = self.sizes(size)
+        return int(block)
 
-    def _new(self, pool: tuple[bool, int, Any], request: int, size: int, wanted: int) -> Block:
-        if wanted < size:
-            raise Impossible(f"sizes({request}) gives a segment of {wanted} bytes: too small")
-        self.segments.append(Segment(pool, [(self.driver.malloc(wanted), wanted, False)]))
-        return self._taken(self.segments[-1:], size) or self._cut(self.segments[-1], 0, size)
+    def segment_size(self, size: int) -> int:
+        _, segment = self.sizes(size)
+        return int(segment)
 
-    def _taken(self, segments: list[Segment], size: int) -> Block | None:
-        """The reader's choice among the free blocks of these segments."""
-        free = {
-            address: (segment, place, held)
-            for segment in segments
-            for place, (address, held, used) in enumerate(segment.blocks)
-            if not used
-        }
-        answer = self.find_and_split([(at, free[at][2]) for at in sorted(free)], size)
-        if answer is None:
-            return None
-        address, taken = _pair(answer, "find_and_split", "(address, taken) or None")
-        if address not in free:
-            raise Impossible(f"find_and_split gives address {address}, where no free block begins")
-        segment, place, held = free[address]
-        if not size <= taken <= held:
-            raise Impossible(f"find_and_split takes {taken} of {held} bytes, for {size}")
-        return self._cut(segment, place, taken)
+    def find(self, pool: Pool, size: int) -> Block | None:
+        free = {block.address: block for _, _, block in pool.blocks}
+        chosen = self.find_and_split([(at, free[at].size) for at in sorted(free)], size)
+        return None if chosen is None else free[int(chosen[0])]
 
-    def _cut(self, segment: Segment, place: int, taken: int) -> Block:
-        address, held, _ = segment.blocks[place]
-        rest = [(address + taken, held - taken, False)] if taken < held else []
-        segment.blocks[place : place + 1] = [(address, taken, True), *rest]
-        return Block(address, taken, segment)
+    def splits(self, block: Block, size: int) -> bool:
+        _, taken = self.find_and_split([(block.address, block.size)], size)
+        return bool(taken < block.size)
 
-    def free(self, block: Block) -> None:
-        """Frees a block that was handed out."""
-        before = block.segment.blocks
-        after = self.free_and_merge(list(before), block.address)
-        block.segment.blocks = _checked(before, [tuple(one) for one in after], block.address)
-
-    def empty_cache(self) -> None:
-        """Gives segments without a used block back, but not those of graphs."""
-        for segment in self.segments[:]:
-            (address, size, used), *others = segment.blocks
-            if not (used or others) and segment.pool[2] == (0, 0):
-                self.segments.remove(segment)
-                self.driver.free(address, size)
+    def merge(self, block: Block) -> None:
+        """Keeps those neighbours apart that the reader's segment doesn't join to the block."""
+        after = self.free_and_merge(_segment_of(block), block.address)
+        begin, size = next((at, n) for at, n, _ in after if at <= block.address < at + n)
+        for other in filter(None, (block.before, block.after)):
+            joins = begin <= other.address < begin + size
+            if joins and other.state == USED:
+                raise ValueError(f"the block at {other.address} is in use")
+            if not joins and other.state == FREE:
+                other.state = "apart"
+        super().merge(block)
+        for other in filter(None, (block.before, block.after)):
+            if other.state == "apart":
+                other.state = FREE
 
 
-def _checked(before: Blocks, after: list[Any], freed: int) -> Blocks:
-    """A segment's blocks after the one at `freed` was freed, if they can be. Raises: Impossible."""
-    text = f"free_and_merge, for the block at {freed},"
-    if not all(len(one) == 3 for one in after):
-        raise Impossible(f"{text} gives {after!r:.80}, want (address, size, used) for each block")
-    at = before[0][0]
-    for address, size, _ in after:
-        if address != at:
-            raise Impossible(f"{text} leaves a gap or an overlap: {address} follows {at}")
-        at = address + size
-    if at != before[-1][0] + before[-1][1]:
-        raise Impossible(f"{text} gives a segment of another size")
-    kept = {(address, size) for address, size, used in after if used}
-    lost = [a for a, size, used in before if used and a != freed and (a, size) not in kept]
-    if lost:
-        raise Impossible(f"{text} frees the block at {lost[0]} too, which is in use")
-    if any(address <= freed < address + size for address, size in kept):
-        raise Impossible(f"{text} leaves it in use")
-    return [(int(address), int(size), bool(used)) for address, size, used in after]
+def _segment_of(block: Block) -> Blocks:
+    """All blocks of a block's segment, lowest first; the block itself as if it were in use."""
+    one: Block | None = block
+    while one is not None and one.before is not None:
+        one = one.before
+    found = []
+    while one is not None:
+        found.append((one.address, one.size, one.state == USED or one is block))
+        one = one.after
+    return found
 
 
-def _pair(answer: Any, name: str, wanted: str) -> tuple[int, int]:
-    if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        raise Impossible(f"{name} gives {answer!r:.60}, want {wanted}")
-    return int(answer[0]), int(answer[1])
+def score(program: Program, **functions: Any) -> tuple[int, int]:
+    """Of a program's requests, how many `Assembled(**functions)` answers as torch; and all of them.
 
-
-@dataclass(frozen=True)
-class Score:
-    """`same` of `total` requests were answered as by the real allocator: as many bytes, after the
-    same calls to the driver.
-
-    `first` describes the first answer that differs in this or in its address; else it is "".
+    An answer is the block's bytes, and those of the segments asked of the driver.
     """
-
-    same: int
-    total: int
-    first: str = ""
-
-
-def score(program: Program, **functions: Any) -> Score:
-    """A program through the real rules and through `Assembled(**functions)`, request by request.
-
-    Raises: Impossible.
-    """
-    requests = [step.size for step in program.steps if step.action == "alloc"]
-    real = _answers(program, CachingAllocator(apart()))
-    pairs = list(zip(real, _answers(program, Assembled(**functions)), strict=True))
-    differ = (
-        f"request {n}, {size:,} bytes: {_words(*own)}, want {_words(*want)}"
-        for n, (size, (want, own)) in enumerate(zip(requests, pairs, strict=True), 1)
-        if want != own
+    real, own = (
+        list(_answers(program, make(driver=_far_apart(), **given)))
+        for make, given in ((CachingAllocator, {}), (Assembled, functions))
     )
-    same = sum(want[1:] == own[1:] for want, own in pairs)
-    return Score(same, len(requests), next(differ, ""))
+    return sum(one == other for one, other in zip(real, own, strict=True)), len(real)
 
 
-def _answers(program: Program, allocator: Any) -> Iterator[tuple[int, ...]]:
-    """For each request the block's address, its bytes, and those of the segments asked for."""
-    live: dict[int, Any] = {}
+def _far_apart() -> Driver:
+    """A driver whose n-th segment begins at n · 2^36, so that one wrong size moves no other."""
+    return Driver(places=count(2**36, 2**36))
+
+
+def _answers(program: Program, allocator: CachingAllocator) -> Iterator[list[int]]:
+    live: dict[int, Block] = {}
     for step in program.steps:
         if step.action == "alloc":
             made = len(allocator.driver.calls)
             block = live[step.key] = allocator.malloc(step.size, step.stream, step.pool)
-            asked = (size for _, _, size in allocator.driver.calls[made:])
-            yield block.address, block.size, *asked
+            yield [block.size, *(size for _, _, size in allocator.driver.calls[made:])]
         elif step.action == "free":
             allocator.free(live.pop(step.key))
         else:
             allocator.empty_cache()
-
-
-def _words(address: int, n_bytes: int, *segments: int) -> str:
-    segment, place = divmod(address, 2**36)
-    new = "".join(f", new with {size:,} bytes" for size in segments)
-    return f"{n_bytes:,} bytes at byte {place:,} of segment {segment}{new}"

@@ -11,11 +11,7 @@ from typing import Any
 import torch
 
 from course_utils.chapters.memory_snapshots import assembled_allocator as rules
-from course_utils.chapters.memory_snapshots.assembled_allocator import (
-    Assembled,
-    Impossible,
-    score,
-)
+from course_utils.chapters.memory_snapshots.assembled_allocator import Assembled, score
 from course_utils.chapters.memory_snapshots.chapter_snapshots import snapshot_file
 from course_utils.chapters.memory_snapshots.programs import (
     PROGRAMS,
@@ -24,12 +20,12 @@ from course_utils.chapters.memory_snapshots.programs import (
     training,
 )
 from course_utils.chapters.memory_snapshots.published_snapshots import agreed
-from course_utils.lesson.answers import as_list, as_numbers, shown
+from course_utils.lesson.answers import against, as_list, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.fake_gpu import fake_gpu, is_available
 from course_utils.memory.made_snapshots import history_of
 from course_utils.memory.views.timeline import draw_timeline
-from snapshots_and_traces.allocator.rules import CachingAllocator, MiB
+from snapshots_and_traces.allocator.rules import MiB
 from snapshots_and_traces.replay.recorded import recorded_trace
 from snapshots_and_traces.replay.what_if import Program, program_of
 from snapshots_and_traces.snapshots.lives import History
@@ -39,20 +35,14 @@ from snapshots_and_traces.snapshots.loading import load
 
 
 def all_right(**functions: Any) -> str:
-    """What was tested, in words: a GPU's published snapshots, then what the course's programs
-    asked for; every request must be answered as torch does. Raises: Wrong.
+    """What was tested, in words: what the course's programs asked for, and a GPU's published
+    snapshots; every request must be answered as torch does. Raises: Wrong.
     """
-    _same_as_a_gpu(functions)
-    requests = 0
-    for name in PROGRAMS:
-        try:
-            found = score(_recorded(name), **functions)
-        except Impossible as problem:
-            raise Wrong(str(problem)) from None
-        if found.first:
-            raise Wrong(f"{_says(found.same, found.total)} The first that differs: {found.first}")
-        requests += found.total
-    asked = agreed(CachingAllocator)[1]
+    scores = [score(_recorded(name), **functions) for name in PROGRAMS]
+    same, requests = map(sum, zip(*scores, strict=True))
+    on_a_gpu, asked = agreed(lambda driver: Assembled(driver, **functions))
+    if (same, on_a_gpu) != (requests, asked):
+        raise Wrong(_says(same, requests, on_a_gpu, asked))
     return (
         f"the borders of the rules, {requests:,} requests of training runs and growing caches, and "
         f"all {asked} requests that a real GPU answered (published snapshots), at its addresses"
@@ -64,29 +54,20 @@ def _recorded(name: str) -> Program:
     return program_of(recorded_trace(load(snapshot_file(name))))
 
 
-def _same_as_a_gpu(functions: dict[str, Any]) -> None:
-    """Raises: Wrong where a real GPU's published snapshots aren't repeated, address by address."""
-    try:
-        same, asked = agreed(lambda driver: Assembled(**functions, driver=driver))
-    except Impossible as problem:
-        raise Wrong(f"on a real GPU's published snapshots: {problem}") from None
-    if same < asked:
-        raise Wrong(f"{same} of {asked} requests at a real GPU's addresses (published snapshots).")
-
-
 def scored(**functions: Any) -> str:
     """How far a wrong answer gets, in words: where caches grow, and on a GPU's snapshots."""
     try:
-        found = score(_recorded("snapshot_fragmented"), **functions)
-        same, asked = agreed(lambda driver: Assembled(**functions, driver=driver))
+        same, requests = score(_recorded("snapshot_fragmented"), **functions)
+        return _says(same, requests, *agreed(lambda driver: Assembled(driver, **functions)))
     except Exception:
         return "With it, the allocator doesn't get through growing caches."
-    gpu = f"{same} of {asked} at a real GPU's addresses (published snapshots)."
-    return f"{_says(found.same, found.total)} {gpu}"
 
 
-def _says(same: int, total: int) -> str:
-    return f"Your allocator answers {same:,} of {total:,} requests as the real one does."
+def _says(same: int, requests: int, on_a_gpu: int, asked: int) -> str:
+    return (
+        f"Your allocator answers {same:,} of {requests:,} requests as the real one does. "
+        f"{on_a_gpu} of {asked} at a real GPU's addresses (published snapshots)."
+    )
 
 
 EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511, 10 * MiB,
@@ -104,19 +85,14 @@ EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511
 )
 def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
     """At every border of the rules, at random sizes, and in training runs."""
+    drawn = [random.randrange(1, 64 * MiB) for _ in range(200)]
+    requests = [(request,) for request in (*EDGES, *drawn)]
 
-    def plain(request: int) -> tuple[float, ...]:
-        answer = as_list(sizes(request), f"(block, segment) for a request of {request:,} bytes")
-        return tuple(as_numbers(answer, 2))
+    def why(request: int) -> str:
+        return f" (block, segment). {scored(sizes=sizes)}"
 
-    for request in (*EDGES, *(random.randrange(1, 64 * MiB) for _ in range(200))):
-        want, got = rules.sizes(request), plain(request)
-        if got != want:
-            raise Wrong(
-                f"a request of {request:,} bytes: you say {got}, want {want} (block, "
-                f"segment). {scored(sizes=plain)}"
-            )
-    return all_right(sizes=plain)
+    against(sizes, rules.sizes, requests, why=why)
+    return all_right(sizes=sizes)
 
 
 @exercise(
@@ -132,22 +108,15 @@ def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
 def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) -> str:
     """On free lists with gaps, ties and near misses, in random order; then in training runs."""
 
-    def plain(free: list[tuple[int, int]], size: int) -> tuple[float, ...] | None:
-        answer = find_and_split(list(free), size)
-        if answer is None:
-            return None
-        return tuple(as_numbers(as_list(answer, "(address, bytes) or None"), 2))
+    def copied(free: rules.FreeBlocks, size: int) -> Any:
+        return find_and_split(list(free), size)
 
-    for size, free in _free_lists():
-        random.shuffle(free)
-        want, got = rules.find_and_split(free, size), plain(free, size)
-        if got != want:
-            blocks = ", ".join(f"{held:,} at {address}" for address, held in sorted(free))
-            raise Wrong(
-                f"{size:,} bytes, free blocks of {blocks or 'none'}: you say {got}, want {want}. "
-                f"{scored(find_and_split=plain)}"
-            )
-    return all_right(find_and_split=plain)
+    def why(free: rules.FreeBlocks, size: int) -> str:
+        return f". {scored(find_and_split=copied)}"
+
+    cases = [(random.sample(free, len(free)), size) for size, free in _free_lists()]
+    against(copied, rules.find_and_split, cases, why=why)
+    return all_right(find_and_split=copied)
 
 
 AT_THE_BORDERS: tuple[tuple[int, rules.FreeBlocks], ...] = (
@@ -188,19 +157,15 @@ def _free_lists() -> Iterator[tuple[int, rules.FreeBlocks]]:
 def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
     """On segments of up to five blocks, for every block in use; then in training runs."""
 
-    def plain(segment: rules.Blocks, address: int) -> list[tuple[Any, ...]]:
-        answer = as_list(free_and_merge(list(segment), address), "a list of blocks")
-        return [tuple(as_list(block, "(address, bytes, used) for a block")) for block in answer]
+    def copied(segment: rules.Blocks, address: int) -> Any:
+        return as_list(free_and_merge(list(segment), address), "a list of blocks")
 
-    for segment in _segments():
-        for address in [a for a, _, used in segment if used]:
-            want, got = rules.free_and_merge(segment, address), plain(segment, address)
-            if got != want:
-                raise Wrong(
-                    f"segment {segment}, block {address} freed: you say {got!r:.200}, want {want}. "
-                    f"{scored(free_and_merge=plain)}"
-                )
-    return all_right(free_and_merge=plain)
+    def why(segment: rules.Blocks, address: int) -> str:
+        return f" (address, bytes, used). {scored(free_and_merge=copied)}"
+
+    cases = [(blocks, at) for blocks in _segments() for at, _, used in blocks if used]
+    against(copied, rules.free_and_merge, cases, why=why)
+    return all_right(free_and_merge=copied)
 
 
 def _segments() -> list[rules.Blocks]:

@@ -10,7 +10,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from course_utils.lesson.answers import as_number, close, shown
+from course_utils.lesson.answers import against, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory import counting
 from course_utils.workloads.recipes import RECIPES, Recipe, autocast
@@ -213,20 +213,20 @@ def _check_kept(w: Tensor, rest: Tensor, want: Tensor, first: Tensor) -> None:
 )
 def check_mlp_bytes(mlp_bytes: Callable[[list[int], int, Recipe], float]) -> str:
     """Against the storages of real steps: random widths and batches, every recipe but FP16's."""
-    names = [name for name in RECIPES if name != "AMP FP16"]
-    cases = [(name, _widths(8 * random.randint(4, 24)), _batch()) for name in names]
-    for name in ("AMP BF16", "FP32"):  # where inputs count, and hidden activations
-        cases += [(name, _widths(512), 512), (name, [16, 192, 192, 16], 512)]
-    cases += [(name, [16] * random.randint(4, 6), 4) for name in names]  # where biases count
-    for name, widths, batch in cases:
-        want = _mlp_moment(widths, batch, RECIPES[name])
-        got = as_number(mlp_bytes(list(widths), batch, RECIPES[name]))
-        if not close(got, want.total, rel_tol=0.01):
-            parts = ", ".join(f"{kind} {n:,}" for kind, n in want.n_bytes.items() if n)
-            raise Wrong(
-                f"{name}, widths {widths}, batch {batch}: want {want.total:,} bytes ({parts}), "
-                f"got {shown(got)}"
-            )
+    recipes = [recipe for name, recipe in RECIPES.items() if name != "AMP FP16"]
+    cases = [(_widths(8 * random.randint(4, 24)), _batch(), one) for one in recipes]
+    for one in (RECIPES["AMP BF16"], RECIPES["FP32"]):  # where inputs and hidden activations count
+        cases += [(_widths(512), 512, one), ([16, 192, 192, 16], 512, one)]
+    cases += [([16] * random.randint(4, 6), 4, one) for one in recipes]  # where biases count
+
+    def reference(widths: list[int], batch: int, recipe: Recipe) -> float:
+        return float(_mlp_moment(widths, batch, recipe).total)
+
+    def why(*case: Any) -> str:
+        parts = [f"{kind} {n:,}" for kind, n in _mlp_moment(*case).n_bytes.items() if n]
+        return f" ({', '.join(parts)})"
+
+    against(mlp_bytes, reference, cases, rel_tol=0.01, why=why)
     return "random multilayer perceptrons under four recipes: within 1% of the bytes counted"
 
 

@@ -23,17 +23,8 @@ from snapshots_and_traces.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABL
 # threads.
 
 FOLDER = "traces"
-PARTS = {  # by cause, which part of a breakdown is large
-    "input-bound": "data",
-    "sync-bound": "synchronising",
-    "launch-bound": "launching",
-    "communication-bound": "communication",
-}
 HEALTHY = "healthy"
-CAUSES = (*PARTS, HEALTHY)
-LEAST, MOST = 0.4, 0.25  # the share of a run's cause, and of any other
-MOST_OTHER = 0.15  # idle for another reason: the two threads wait for each other's Python
-MOST_HEALTHY = 0.1  # of all of these together where nothing is wrong
+CAUSES = ("input-bound", "sync-bound", "launch-bound", "communication-bound", HEALTHY)
 
 
 def made_run(name: str) -> Trace:
@@ -64,16 +55,6 @@ def shares(trace: Trace) -> dict[str, float]:
     begin, end = trace.window(device)
     parts = breakdown(trace, device, (begin, end))
     return {what: seconds / (end - begin) for what, seconds in parts.items()}
-
-
-def is_clear(trace: Trace, cause: str) -> bool:
-    """Whether a trace shows this cause and no other: by LEAST, MOST, MOST_OTHER, MOST_HEALTHY."""
-    found = shares(trace)
-    lost = {one: found[part] for one, part in PARTS.items()}
-    if cause == HEALTHY:
-        return sum(lost.values()) + found["other"] <= MOST_HEALTHY
-    most = lost.pop(cause)
-    return most >= LEAST and max(lost.values()) <= MOST and found["other"] <= MOST_OTHER
 
 
 Spans = list[tuple[float, float]]

@@ -3,16 +3,16 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_utils.chapters.collectives.exercises import holds
 from course_utils.chapters.sharding import step_problems
 from course_utils.chapters.sharding.counted_net import CountedNet, play, ring_bytes
-from course_utils.lesson.answers import as_list, as_number, as_numbers, shown
+from course_utils.lesson.answers import against, as_list, as_numbers, compare, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
 # ---- Chapter 13's exercise on tensor parallelism: a block on several ranks, against the whole
@@ -44,7 +44,7 @@ def judge(block: Callable[..., Any], n: int) -> None:
     found, case = play(n, work), f"{n} ranks: " if n > 1 else "1 rank: "
     for place, made in enumerate(whole(x, weights, grad)):
         got = [ran.made[place] for ran in found]
-        _require(f"{case}{NAMES[place]} ", got, cut(made, n, DIMENSIONS[place]))
+        _require(f"{case}{NAMES[place]}", got, cut(made, n, DIMENSIONS[place]))
     most = {way: ring_bytes(like.numel(), n, times=2) for way, like in _sent(x, grad).items()}
     for rank, ran in enumerate(found):
         for way, (calls, sent) in ran.calls.items():
@@ -101,30 +101,23 @@ def _parts(answer: Any, count: int, want: str) -> list[Any]:
 
 def _require(case: str, got: list[Any], wants: list[Tensor]) -> None:
     for rank, (part, want) in enumerate(zip(got, wants, strict=True)):
-        if not holds(part, want, rtol=CLOSE, atol=CLOSE):
-            raise Wrong(f"{case}{_difference(part, want)} on rank {rank}{_why(got, wants, rank)}")
-
-
-def _difference(got: Any, want: Tensor) -> str:
-    """The first place that differs, in words."""
-    if not isinstance(got, Tensor) or got.shape != want.shape:
-        return f"is {shown(got)}, want a tensor of shape {list(want.shape)}"
-    place = torch.nonzero(~torch.isclose(got, want, rtol=CLOSE, atol=CLOSE))[0].tolist()
-    return f"has {got[tuple(place)]:.4g} in place {place}, want {want[tuple(place)]:.4g}"
+        why = partial(_why, got, wants, rank)
+        compare(part, want, f"{case} on rank {rank}", CLOSE, CLOSE, why)
 
 
 def _why(got: list[Any], wants: list[Tensor], rank: int) -> str:
     """What wrong parts tell by themselves: a whole that was added up, a term that wasn't."""
     n, part, want = len(wants), got[rank], wants[rank]
+    near = partial(torch.allclose, rtol=CLOSE, atol=CLOSE)
     if n == 1 or not all(isinstance(x, Tensor) and x.shape == want.shape for x in got):
         return ""
-    if holds(part, n * want, rtol=CLOSE, atol=CLOSE):
+    if near(part, n * want):
         return f": {n} times as much"
-    if holds(n * part, want, rtol=CLOSE, atol=CLOSE):
+    if near(n * part, want):
         return f": a part in {n} of it"
-    if holds(torch.stack(got).sum(0), want, rtol=CLOSE, atol=CLOSE):
+    if near(torch.stack(got).sum(0), want):
         return ": a term of a sum, which was not added up"
-    if want.dim() == 2 and holds(part - want, (part - want)[:1].expand_as(want), atol=CLOSE):
+    if want.dim() == 2 and near(part - want, (part - want)[:1].expand_as(want)):
         return ": off by the same in each row"
     return ""
 
@@ -152,13 +145,15 @@ def cuts_tried(balance: Callable[[list[int], int], Any]) -> str:
     """
     drawn = [_drawn(random.randint(2, 14)) for _ in range(60)]
     large = [0, *random.choices(range(900, 1100), k=126), 3000]
-    for costs, ranks in [*EDGES, *drawn, (large, 16)]:
-        given = list(costs)
-        counts = as_numbers(balance(given, ranks))
-        about = f"{len(costs)} layers" if len(costs) > 20 else f"costs {costs}"
-        _judge(counts, costs, ranks, f"{about} on {ranks} {'ranks' if ranks > 1 else 'rank'}")
-        if given != costs:
-            raise Wrong(f"{about}: your function changed the caller's list")
+
+    def answer(costs: list[int], ranks: int) -> int:
+        layers = list(costs)
+        return costliest(balance(costs, ranks), layers, ranks)
+
+    def why(costs: list[int], ranks: int) -> str:
+        return ", for the rank that costs most"
+
+    against(answer, least_largest, [*EDGES, *drawn, (large, 16)], why=why)
     return f"{len(EDGES)} edges, {len(drawn)} random models, and one of 128 layers on 16 ranks"
 
 
@@ -168,9 +163,10 @@ def _drawn(layers: int) -> tuple[list[int], int]:
     return costs, random.randint(1, layers)
 
 
-def _judge(counts: list[float], costs: Sequence[int], ranks: int, where: str) -> None:
-    """Raises: Wrong for counts that aren't a cut of these costs, or one with a larger largest."""
-    you = f"{where}: you return {shown(counts)}"
+def costliest(answer: Any, costs: Sequence[int], ranks: int) -> int:
+    """The cost of the costliest rank. Raises: Wrong for counts that aren't a cut of these costs."""
+    counts = as_numbers(answer)
+    you = f"of {shown(costs)} on {ranks} ranks you return {shown(counts)}"
     if len(counts) != ranks:
         raise Wrong(f"{you}, want {ranks} numbers of layers")
     if empty := [rank for rank, count in enumerate(counts) if count < 1]:
@@ -178,11 +174,7 @@ def _judge(counts: list[float], costs: Sequence[int], ranks: int, where: str) ->
     if any(count % 1 for count in counts) or sum(counts) != len(costs):
         raise Wrong(f"{you}, which is {sum(counts):g} layers of {len(costs)}")
     ends = [0, *accumulate(map(int, counts))]
-    parts = [sum(costs[a:b]) for a, b in pairwise(ends)]
-    least = least_largest(costs, ranks)
-    if max(parts) > least:
-        slow = parts.index(max(parts))
-        raise Wrong(f"{you}: rank {slow} costs {max(parts)}, and all wait for it; {least} will do")
+    return max(sum(costs[a:b]) for a, b in pairwise(ends))
 
 
 def least_largest(costs: Sequence[int], ranks: int) -> int:
@@ -239,14 +231,17 @@ def check_bytes(padded_bytes: Callable[[int, int, int], Any]) -> str:
     cases = [(64, 8), (10, 4), (9, 8), (1, 8), (1, 1), (4096 * 7, 7)]
     cases += [(random.randint(10**9, 10**10), n) for n in (2, 3, 8, 60)]
     cases += [(random.randint(4 * 10**11, 405 * 10**9), 1024)]
-    for parameters, ranks in cases:
-        for stage in range(4):
-            held = held_bytes(parameters, ranks, stage)
-            got, want = as_number(padded_bytes(parameters, ranks, stage)), sum(held.values())
-            if got != want:
-                parts = ", ".join(f"{size:,} of {kind}" for kind, size in held.items())
-                case = f"{parameters:,} parameters on {ranks}, stage {stage}: "
-                raise Wrong(f"{case}you return {got:,}, want {want:,} ({parts})")
+
+    def reference(parameters: int, ranks: int, stage: int) -> int:
+        return sum(held_bytes(parameters, ranks, stage).values())
+
+    def why(*case: int) -> str:
+        parts = [f"{size:,} of {kind}" for kind, size in held_bytes(*case).items()]
+        return f" ({', '.join(parts)})"
+
+    against(
+        padded_bytes, reference, [(*case, stage) for case in cases for stage in range(4)], why=why
+    )
     return f"{len(cases)} models and numbers of ranks, 4 stages each, to the byte"
 
 

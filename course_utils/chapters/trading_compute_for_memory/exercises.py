@@ -4,7 +4,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -14,7 +13,7 @@ from torch.nn import functional as F
 
 from course_utils.chapters.trading_compute_for_memory import policies, steps
 from course_utils.chapters.trading_compute_for_memory.counted import counted_flops
-from course_utils.lesson.answers import as_list, close, shown
+from course_utils.lesson.answers import against, as_list, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.counting import count
 
@@ -154,9 +153,10 @@ class CountedChain:
         value = Value(what, place)
         self._alive.add(value)
         if len(self._alive) > self._most_alive:
+            kept = ", ".join(sorted(map(str, self._alive)))
             raise Wrong(
                 f"{self.case}: {len(self._alive)} values are alive at once in {call}, want at most "
-                f"{self._most_alive}: {self._held()}"
+                f"{self._most_alive}: {kept}"
             )
         return value
 
@@ -170,26 +170,13 @@ class CountedChain:
 
         The first run of the last segment isn't asked to be left out.
         """
-        n, total = len(self.layers), self.forwards.total()
-        if total <= 2 * n - self.segments:
-            return
-        often, times = max(self.forwards.items(), key=lambda call: call[1])
-        why = f"layer {often} ran {times} times"
-        if times <= 2:
-            lasts = [*range(self._every - 1, n - 1, self._every), n - 1]
-            twice = min(place for place in lasts if self.forwards[place] == 2)
-            why = f"layer {twice}, the last of its segment, ran again: who needs its output?"
-        most = 2 * n - self.segments
-        raise Wrong(f"{self.case}: {total} forward calls, want at most {most}: {why}")
-
-    def _held(self) -> str:
-        """Which values are alive: places in a row as "4 to 9"."""
-        places = sorted({value.place for value in self._alive if value.what == INPUT})
-        breaks = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(places)) if b > a + 1)]
-        runs = [places[a:b] for a, b in pairwise([*breaks, len(places)])]
-        told = [f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
-        gradients = sum(value.what == GRADIENT for value in self._alive)
-        return f"the inputs of layers {', '.join(told)}, and gradients ({gradients})"
+        most, total = 2 * len(self.layers) - self.segments, self.forwards.total()
+        if total > most:
+            often, times = max(self.forwards.items(), key=lambda call: call[1])
+            why = f"layer {often} ran {times} times"
+            if times <= 2:
+                why = "who needs the output of a segment's last layer?"
+            raise Wrong(f"{self.case}: {total} forward calls, want at most {most}: {why}")
 
 
 @exercise(
@@ -232,36 +219,26 @@ def check_chain(gradient: Callable[..., Any]) -> str:
 )
 def check_policy(keep: Callable[[policies.Operators, int], Any]) -> str:
     """Each edge, then operators that no greedy order solves, against the best of all sets."""
-    plans = list(policies.plans())
-    for what, operators, budget in plans:
+    plans = policies.plans()
+
+    def answer(operators: policies.Operators, budget: int) -> int:
         names = as_list(keep(dict(operators), budget), "a set of names")
-        _judge_policy(names, operators, budget, what)
+        if strangers := [name for name in names if name not in list(operators)]:
+            raise Wrong(f"you keep {shown(strangers[0])}, which isn't the name of one")
+        taken = sum(operators[name][0] for name in set(names))
+        if taken > budget:
+            kept = ", ".join(dict.fromkeys(names))
+            raise Wrong(f"of {operators} you keep {kept}: {taken} MiB, the budget is {budget}")
+        return policies.recomputed(operators, names)
+
+    def reference(operators: policies.Operators, budget: int) -> int:
+        return policies.recomputed(operators, policies.best(operators, budget))
+
+    def why(operators: policies.Operators, budget: int) -> str:
+        return f" GFLOP that run again, with {policies.best(operators, budget)} kept"
+
+    against(answer, reference, plans, why=why)
     return f"{len(plans)} budgets, for none to twelve operators: no choice recomputes less"
-
-
-def _judge_policy(names: list[Any], operators: policies.Operators, budget: int, what: str) -> None:
-    sizes = "; ".join(f"{name} {size}, {flops}" for name, (size, flops) in operators.items())
-    given = f"{what} (MiB, GFLOP: {sizes or 'none'}), budget {budget}: "
-    if strangers := [name for name in names if name not in list(operators)]:
-        raise Wrong(f"{given}you keep {shown(strangers[0])}, which isn't the name of one")
-    taken = _size(operators, names)
-    if taken > budget:
-        raise Wrong(f"{given}you keep {_listed(names)}, which takes {taken} MiB")
-    better = policies.best(operators, budget)
-    least, again = (policies.recomputed(operators, kept) for kept in (better, names))
-    if again > least:
-        raise Wrong(
-            f"{given}you keep {_listed(names)} ({taken} MiB) and run {again} GFLOP again; with "
-            f"{_listed(better)} ({_size(operators, better)} MiB) it is {least}"
-        )
-
-
-def _size(operators: policies.Operators, names: list[str]) -> int:
-    return sum(operators[name][0] for name in set(names))
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(dict.fromkeys(names)) or "nothing"
 
 
 @exercise(

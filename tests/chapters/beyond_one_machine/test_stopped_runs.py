@@ -22,8 +22,8 @@ def test_a_run_by_hand():
 def test_pieces_follow_each_other_from_the_start_to_the_length():
     for _ in range(300):
         run = draw_run()
-        found = run.pieces()
-        assert found[0].start == 0 and found[-1].end == run.length
+        found = pieces(*run)
+        assert found[0].start == 0 and found[-1].end == run[1]
         assert all(one.end == other.start for one, other in pairwise(found))
 
 

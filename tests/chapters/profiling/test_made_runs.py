@@ -5,7 +5,6 @@ import pytest
 from course_utils.chapters.profiling.diagnosis import (
     CAUSES,
     HEALTHY,
-    is_clear,
     made_run,
     run_names,
     shares,
@@ -30,9 +29,8 @@ def test_each_cause_has_a_run_that_is_shown_and_one_that_is_hidden():
 
 
 @pytest.mark.parametrize("name", run_names())
-def test_the_library_says_a_runs_cause_first_and_no_other_comes_near(name):
+def test_the_library_says_a_runs_cause_first(name):
     trace = made_run(name)
     cause = trace.about["cause"]
     assert summary(trace).splitlines()[-1].startswith(f"Look first at {FIRST[cause]}")
-    assert [one for one in CAUSES if is_clear(trace, one)] == [cause]
     assert sum(shares(trace).values()) == pytest.approx(1)

@@ -5,7 +5,7 @@ from itertools import accumulate, combinations, pairwise
 
 import pytest
 
-from course_utils.chapters.sharding.exercises import cuts_tried, least_largest
+from course_utils.chapters.sharding.exercises import costliest, least_largest
 from course_utils.lesson.exercises import Wrong
 
 
@@ -27,10 +27,12 @@ def test_the_largest_part_is_as_small_as_the_best_of_all_cuts():
         ([0.5, 3.5], "rank 0 has no layer"),
         ([1.5, 2.5], "of 4"),
         ([2, 3], "5 layers of 4"),
-        ([1, 3], "rank 1 costs 9"),
     ],
 )
-def test_what_is_no_cut_is_said_to_be_none(given, says, monkeypatch):
-    monkeypatch.setattr("course_utils.chapters.sharding.exercises.EDGES", [([2, 6, 1, 2], 2)])
+def test_what_is_no_cut_is_said_to_be_none(given, says):
     with pytest.raises(Wrong, match=says):
-        cuts_tried(lambda costs, ranks: given)
+        costliest(given, [2, 6, 1, 2], 2)
+
+
+def test_the_costliest_rank_decides():
+    assert costliest([1, 3], [2, 6, 1, 2], 2) == 9
