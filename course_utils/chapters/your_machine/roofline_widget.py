@@ -146,20 +146,18 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
     grey, mark = style.COLOURS["published"], style.MARKS["published"]
     said = ["x: FLOP/byte, logarithmic · FLOP/s, logarithmic, and watts"]
     for place, (gpu, roof) in enumerate(sheets.items()):
-        rows = [row for row in sweep.rows if row["gpu"] == gpu]
-        x, colour = [row["flop_per_byte"] for row in rows], style.shade(grey, place, 3)
-        reached = {at: row["gflop_per_s"] * 1e9 for at, row in zip(x, rows, strict=True)}
-        said.append(told.curve(f"{gpu}, FLOP/s", reached))
-        said.append(told.curve(f"{gpu}, data sheet", {at: roof.attainable(at) for at in x}))
-        watts = {at: row["watts"] for at, row in zip(x, rows, strict=True)}
-        said.append(told.curve(f"{gpu}, watts", watts))
-        like = {"color": colour, "marker": mark, "markersize": 5, "linestyle": ":"}
-        rates.plot(x, list(reached.values()), **like)
-        rates.plot(x, [roof.attainable(at) for at in x], color=colour, linewidth=1)
-        power.plot(x, list(watts.values()), **like)
-        for axes, height in ((rates, rows[-1]["gflop_per_s"] * 1e9), (power, rows[-1]["watts"])):
-            axes.annotate(gpu, (x[-1], height), (8, 0), textcoords="offset points", color=colour,
+        rows, colour = [r for r in sweep.rows if r["gpu"] == gpu], style.shade(grey, place, 3)
+        reached = {row["flop_per_byte"]: row["gflop_per_s"] * 1e9 for row in rows}
+        sheet = {at: roof.attainable(at) for at in reached}
+        watts = {row["flop_per_byte"]: row["watts"] for row in rows}
+        for what, curve in (("FLOP/s", reached), ("data sheet", sheet), ("watts", watts)):
+            said.append(told.curve(f"{gpu}, {what}", curve))
+        for axes, curve in ((rates, reached), (power, watts)):
+            x, y = list(curve), list(curve.values())
+            axes.plot(x, y, color=colour, marker=mark, markersize=5, linestyle=":")
+            axes.annotate(gpu, (x[-1], y[-1]), (8, 0), textcoords="offset points", color=colour,
                           va="center", annotation_clip=False)  # fmt: skip
+        rates.plot(list(sheet), list(sheet.values()), color=colour, linewidth=1)
     rates.set_yscale("log")
     for axes, label in ((rates, "FLOP/s (line: data sheet)"), (power, "watts")):
         axes.set(xscale="log", ylabel=label)
