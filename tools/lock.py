@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = "torch==2.13.0"
-OWNED_BY_TORCH = re.compile(r"^(nvidia-|cuda-|triton==)")
+OWNED_BY_TORCH = re.compile(r"^(nvidia-(?!ml-py)|cuda-|triton==)")
 HEADER = """\
 # Every package of the course, exactly. Generated: refresh with `make lock`, never by hand.
 # Install torch first, with what it needs, then the rest without looking at d2l's old pins:

@@ -48,7 +48,7 @@ def label(node: Node) -> str:
 
 
 def width(node: Node) -> float:
-    """Of a node's box."""
+    """Width of a node's box in pixels."""
     return max(36.0, 16 + LETTER * len(label(node)))
 
 
@@ -84,18 +84,18 @@ class Layout:
 
     @cached_property
     def sources(self) -> dict[Node, list[Node]]:
-        """The nodes, and what leads to each."""
+        """By node, the nodes that an arrow leads from."""
         shown = [v for v in self.tape if v.of or v is self.result or not is_number(v)]
         return {v: [u for u in v.of if u in shown] for v in shown} | {RESULT: [self.result]}
 
     @cached_property
     def low(self) -> frozenset[Node]:
-        """The nodes below all others: dead operators, and inputs that only these need."""
+        """Nodes drawn below all others: dead operators, and inputs that only these need."""
         return frozenset(self.sources) - {*self.fusion.live, RESULT}
 
     @cached_property
     def column(self) -> dict[Node, int]:
-        """Inputs come first, then the operators, where a loop shares no column with another."""
+        """Column of each node: inputs first, then operators; two loops never share a column."""
         order = nx.DiGraph((one, node) for node, of in self.sources.items() for one in of)
         order.add_nodes_from(self.sources)
         inputs = [node for node, of in self.sources.items() if not of]
@@ -106,7 +106,7 @@ class Layout:
 
     @cached_property
     def paths(self) -> dict[Node, list[list[Item]]]:
-        """The ways on which what leads to a node comes to it, a column at a time."""
+        """By node, the items on the way from each of its sources, one in each column."""
 
         def path(source: Node, node: Node) -> list[Item]:
             on_the_way = range(self.column[source], self.column[node])
@@ -118,13 +118,13 @@ class Layout:
 
     @cached_property
     def high(self) -> set[Item]:
-        """The items on a way to the result; all others are below them."""
+        """Items on a way to the result; all others are drawn below them."""
         paths = (path for node in self.paths if node not in self.low for path in self.paths[node])
         return set(chain.from_iterable(paths))
 
     @cached_property
     def ways(self) -> nx.DiGraph:
-        """The items as a graph; where operands may not change places its edges have ports."""
+        """Graph of all items; an edge has a port where its operand must come in above or below."""
         ways = nx.DiGraph()
         ways.add_nodes_from(self.column.items())
         for node, paths in self.paths.items():
@@ -135,7 +135,7 @@ class Layout:
 
     @cached_property
     def rows(self) -> dict[Item, float]:
-        """Each item's row: those of a column in the order of their neighbours, round row 0."""
+        """Row of each item: a column is in the order of its neighbours' rows, row 0 its middle."""
         backwards, result = nx.reverse_view(self.ways), (RESULT, self.column[RESULT])
         items = dict.fromkeys([*nx.dfs_preorder_nodes(backwards, result), *self.ways])
         columns = [[i for i in items if i[1] == c] for c in range(len(self.widths))]
@@ -154,7 +154,7 @@ class Layout:
         return rows
 
     def _wanted(self, item: Item, rows: Mapping[Item, float], forward: bool) -> float:
-        """The mean row of what leads to an item, or of what it leads to."""
+        """Mean row of an item's neighbours in the column before it, or in the one after it."""
         if forward:
             near = [rows[before] for before in self.ways.pred[item]]
         else:
@@ -166,13 +166,13 @@ class Layout:
 
     @cached_property
     def widths(self) -> list[float]:
-        """Of each column: its widest box."""
+        """Width of each column: that of its widest box."""
         ends = range(max(self.column.values()) + 1)
         return [max(width(n) for n, at in self.column.items() if at == c) for c in ends]
 
     @cached_property
     def lefts(self) -> list[float]:
-        """The left end of each column; one that begins a new band is left of the one before."""
+        """Left end of each column; a column that begins a new band starts at the left again."""
         room, boxes, gaps = WIDTH - 2 * MARGIN, sum(self.widths), len(self.widths) - 1
         gap = max(GAP, min((room - boxes) / gaps, 2 * GAP))
         most, total = room + 1, boxes + gap * gaps
@@ -188,13 +188,13 @@ class Layout:
 
     @cached_property
     def bands(self) -> list[range]:
-        """The columns that are beside each other."""
+        """The columns of each band."""
         starts = [c for c, left in enumerate(self.lefts) if c == 0 or left < self.lefts[c - 1]]
         return [range(*ends) for ends in pairwise([*starts, len(self.lefts)])]
 
     @cached_property
     def tops(self) -> list[float]:
-        """The height of row 0 in each band, and below them the picture's end."""
+        """y of row 0 in each band, and at last y of the picture's end."""
         found, y = [], 0.0
         for band in self.bands:
             around = range(band[0] - 1, band[-1] + 1)  # with the lines that come from above
@@ -207,13 +207,13 @@ class Layout:
         return next(place for place, band in enumerate(self.bands) if column in band)
 
     def middle(self, item: Item) -> Point:
-        """Of a box, or of the column that a value is on its way through."""
+        """Middle of a node's box, or of the column that a value passes through."""
         column = item[1]
         y = self.tops[self.band_of(column)] + self.rows[item] * ROW
         return self.lefts[column] + self.widths[column] / 2, y
 
     def frames(self) -> Iterator[tuple[str, Point, float, float]]:
-        """Round each loop, or its part in each band: what it is called, a corner, width, height."""
+        """Name, upper left corner, width and height of the frame round each loop, in each band."""
         for place, group in enumerate(self.loops, 1):
             inside = {self.column[value] for value in group}
             for columns in filter(None, map(inside.intersection, self.bands)):
@@ -223,7 +223,7 @@ class Layout:
                 yield f"loop {place}", (left, top), right - left, max(ys) + TALL / 2 + 8 - top
 
     def arrows(self) -> Iterator[tuple[Node, Node, "Path"]]:
-        """From each node to those that it leads to: level in columns, curved between them."""
+        """Source, target and path of each arrow: level within columns, curved between them."""
         for node, paths in self.paths.items():
             if _takes_any(node):
                 paths = sorted(paths, key=lambda path: self.rows[path[-2]])
@@ -253,10 +253,10 @@ class Layout:
 
 
 def _takes_any(node: Node) -> bool:
-    """Whether its operands may change places."""
+    """Whether the node's operands may change places."""
     return node != RESULT and node.op in ("+", "*")
 
 
 def _ports(operands: Sequence[Any]) -> list[float]:
-    """Where they arrive, in rows from a box's middle: of two, the left one above the right one."""
+    """Where operands come in, in rows from the middle: the left one above the right one."""
     return [-PORT, PORT] if len(operands) == 2 else [0.0] * len(operands)

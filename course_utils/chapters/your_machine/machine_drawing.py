@@ -48,13 +48,13 @@ class Sketch:
 def sketch(box: Box) -> Sketch:
     """This machine, as far as its system tells."""
     sockets = f"{box.sockets} × " if box.sockets and box.sockets > 1 else ""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in box.cores.items()) or f"cores {NOT_TOLD}"
+    cores = f"{box.cores} cores" if box.cores else f"cores {NOT_TOLD}"
     limit = f", {box.cpu_limit:g} of them for this container" if box.cpu_limit else ""
     return Sketch(
         "this machine, live",
         "live",
-        f"{sockets}{box.processor}\n{kinds}, {box.threads} threads{limit}",
-        sum(box.cores.values()),
+        f"{sockets}{box.processor}\n{cores}, {box.threads} threads{limit}",
+        box.cores or 0,
         _caches(box),
         (_memory(box), _disk(box), _network(box), _gpus(box)),
     )
@@ -80,9 +80,9 @@ def _disk(box: Box) -> Branch:
 
 
 def _network(box: Box) -> Branch:
-    speed = max((n.gb_per_s for n in box.networks if n.gb_per_s), default=None)
+    speed = max(filter(None, box.networks.values()), default=None)
     way = _rate(speed) if box.networks else ""
-    return Branch(f"network: {_first([n.name for n in box.networks])}", way, speed)
+    return Branch(f"network: {_first(list(box.networks))}", way, speed)
 
 
 def _gpus(box: Box) -> Branch:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import add
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from course_utils.core.measurement import Measurement
 from course_utils.figures import style, told
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.guess_line import draw_guess
-from course_utils.figures.style import COLOURS, INK, Picture, one_panel, render, say_origins, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,20 +146,18 @@ def draw_sweep(title: str, sweep: Series, sheets: Mapping[str, Roof]) -> style.P
     grey, mark = style.COLOURS["published"], style.MARKS["published"]
     said = ["x: FLOP/byte, logarithmic · FLOP/s, logarithmic, and watts"]
     for place, (gpu, roof) in enumerate(sheets.items()):
-        rows = [row for row in sweep.rows if row["gpu"] == gpu]
-        x, colour = [row["flop_per_byte"] for row in rows], style.shade(grey, place, 3)
-        reached = {at: row["gflop_per_s"] * 1e9 for at, row in zip(x, rows, strict=True)}
-        said.append(told.curve(f"{gpu}, FLOP/s", reached))
-        said.append(told.curve(f"{gpu}, data sheet", {at: roof.attainable(at) for at in x}))
-        watts = {at: row["watts"] for at, row in zip(x, rows, strict=True)}
-        said.append(told.curve(f"{gpu}, watts", watts))
-        like = {"color": colour, "marker": mark, "markersize": 5, "linestyle": ":"}
-        rates.plot(x, list(reached.values()), **like)
-        rates.plot(x, [roof.attainable(at) for at in x], color=colour, linewidth=1)
-        power.plot(x, list(watts.values()), **like)
-        for axes, height in ((rates, rows[-1]["gflop_per_s"] * 1e9), (power, rows[-1]["watts"])):
-            axes.annotate(gpu, (x[-1], height), (8, 0), textcoords="offset points", color=colour,
+        rows, colour = [r for r in sweep.rows if r["gpu"] == gpu], style.shade(grey, place, 3)
+        reached = {row["flop_per_byte"]: row["gflop_per_s"] * 1e9 for row in rows}
+        sheet = {at: roof.attainable(at) for at in reached}
+        watts = {row["flop_per_byte"]: row["watts"] for row in rows}
+        for what, curve in (("FLOP/s", reached), ("data sheet", sheet), ("watts", watts)):
+            said.append(told.curve(f"{gpu}, {what}", curve))
+        for axes, curve in ((rates, reached), (power, watts)):
+            x, y = list(curve), list(curve.values())
+            axes.plot(x, y, color=colour, marker=mark, markersize=5, linestyle=":")
+            axes.annotate(gpu, (x[-1], y[-1]), (8, 0), textcoords="offset points", color=colour,
                           va="center", annotation_clip=False)  # fmt: skip
+        rates.plot(list(sheet), list(sheet.values()), color=colour, linewidth=1)
     rates.set_yscale("log")
     for axes, label in ((rates, "FLOP/s (line: data sheet)"), (power, "watts")):
         axes.set(xscale="log", ylabel=label)
@@ -180,42 +178,35 @@ def draw_parts(
     """
     live = Series.of(times)
     names = list(live.values)
+    rows = range(len(names))
     figure, axes = style.one_panel(title, 1.6 + 0.42 * len(names))
-    said = ["x: predicted / measured time; a line at 1"]
-    for place, name in enumerate(names):
-        said.append(_stack(axes, place, name, roof, works[name], live.values[name]))
+    shares = [
+        {part: seconds / live.values[name] for part, seconds in roof.parts(works[name]).items()}
+        for name in names
+    ]
+    sums = [0.0] * len(names)
+    for part, colour in PART_COLOURS.items():
+        each = [share[part] for share in shares]
+        axes.barh(rows, each, left=sums, height=0.66, color=colour, label=LABELS[part])
+        sums = list(map(add, sums, each))
+    most = [roof.max_seconds(works[name]) / live.values[name] for name in names]
+    axes.vlines(most, [y - 0.33 for y in rows], [y + 0.33 for y in rows], style.INK, linewidth=1.5)
     axes.axvline(1, color=style.INK, linewidth=1.5)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
+    style.name_rows(axes, names)
     axes.set_xlim(0, max(1.35, axes.get_xlim()[1]))
     axes.set_xlabel("predicted / measured time (tick: max instead of sum)")
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, handlelength=0.7,
+        borderpad=0, labelcolor="linecolor", prop={"weight": "bold"},
+    )  # fmt: skip
+    said = ["x: predicted / measured time; a line at 1"]
+    for name, share, total, maximum in zip(names, shares, sums, most, strict=True):
+        end = f"{told.amount(total, True)} as a sum, {told.amount(maximum, True)} as a maximum"
+        named = {LABELS[part]: size for part, size in share.items()}
+        said.append(told.stack(name, named, end, live=True))
     said.append(draw_guess(axes, guess, "", rows=names))
-    _legend(axes)
     said.append(style.say_origins(figure, [live.provenance]))
     return style.render(figure, title, said, 24)
-
-
-def _stack(axes: "Axes", place: int, name: str, roof: Roof, work: Work, measured: float) -> str:
-    """Draws an operator's parts, and tells them in a line."""
-    left = 0.0
-    shares = {part: seconds / measured for part, seconds in roof.parts(work).items()}
-    for part, share in shares.items():
-        axes.barh(
-            place, share, left=left, height=0.66, color=PART_COLOURS[part], label=LABELS[part]
-        )
-        left += share
-    ends = [roof.max_seconds(work) / measured] * 2
-    axes.plot(ends, [place - 0.33, place + 0.33], color=style.INK, linewidth=1.5)
-    named = {LABELS[part]: share for part, share in shares.items()}
-    total = f"{told.amount(left, True)} as a sum, {told.amount(ends[0], True)} as a maximum"
-    return told.stack(name, named, total, live=True)
-
-
-def _legend(axes: "Axes") -> None:
-    for place, (part, colour) in enumerate(PART_COLOURS.items()):
-        axes.annotate(f"■ {LABELS[part]}", (0, 1), (85 * place, 6), xycoords="axes fraction",
-                      textcoords="offset points", color=colour, fontweight="bold")  # fmt: skip
 
 
 BATCHES = tuple(2**k for k in range(15))
@@ -251,7 +242,9 @@ def dtypes(specs: Specs) -> list[str]:
     return [name for name in SIZES if getattr(specs, name.lower()) is not None]
 
 
-def draw_layer(specs: Specs, dtype: str, batch: int, n_in: int, n_out: int) -> tuple[Picture, str]:
+def draw_layer(
+    specs: Specs, dtype: str, batch: int, n_in: int, n_out: int
+) -> tuple[style.Picture, str]:
     """The layer's point, and as HTML what it waits for and the batch at which that turns."""
     roof, size = gpu_roof(specs, dtype), SIZES[dtype]
     work = layer(batch, n_in, n_out, size)
@@ -265,20 +258,20 @@ def draw_layer(specs: Specs, dtype: str, batch: int, n_in: int, n_out: int) -> t
     )
 
 
-@styled
-def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> Picture:
+@style.styled
+def draw_point(specs: Specs, roof: Roof, work: Work, dtype: str) -> style.Picture:
     """The roof, and the point that a layer reaches at most."""
     title = f"{specs.title}, {dtype}: {work.intensity:,.1f} FLOP/byte"
-    figure, axes = one_panel(title, 4)
+    figure, axes = style.one_panel(title, 4)
     said = [told.axes("FLOP/byte", "FLOP/s", "xy")]
-    said.append(draw_roof(axes, roof, COLOURS["published"], live=False))
+    said.append(draw_roof(axes, roof, style.COLOURS["published"], live=False))
     x, y = work.intensity, roof.attainable(work.intensity)
-    axes.plot([x, x], [axes.get_ylim()[0], y], color=INK, linewidth=1, linestyle="--")
+    axes.plot([x, x], [axes.get_ylim()[0], y], color=style.INK, linewidth=1, linestyle="--")
     axes.plot([x], [y], color="#009E73", marker="o", markersize=12)
     note = f"at most {y / 1e12:.3g} TFLOP/s"
     side = (14, -4) if x < 100 else (-14, -22)
     axes.annotate(note, (x, y), side, textcoords="offset points", va="center", fontsize=12,
                   ha="left" if x < 100 else "right")  # fmt: skip
     said += [f"  the layer at {x:.3g} FLOP/byte: {note}"]
-    said.append(say_origins(figure, [f"published: {specs.source}"]))
-    return render(figure, title, said)
+    said.append(style.say_origins(figure, [f"published: {specs.source}"]))
+    return style.render(figure, title, said)

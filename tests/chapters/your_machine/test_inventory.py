@@ -1,68 +1,56 @@
-"""Processors as made-up /sys trees tell them: an EPYC, a hybrid, an ARM, a container, nothing."""
+"""A machine as made-up /sys trees, psutil and NVIDIA's driver tell it, or as nobody does."""
 
+from types import SimpleNamespace
+
+import psutil
+import pynvml
 import pytest
+import torch
 
-from course_utils.chapters.your_machine.inventory import Cache, listed_cpus, look
+from course_utils.chapters.your_machine.inventory import (
+    GENERATIONS,
+    Cache,
+    Disk,
+    look,
+    pcie_gb_per_s,
+)
 from course_utils.chapters.your_machine.machine_drawing import sketch
 from tests.support.trees import write
 
 KIB, MIB = 2**10, 2**20
-
-
-def cpu(number, core=None, package=0, siblings=None, **more):
-    """The files of one processor; `more` are further files below its folder."""
-    at = f"sys/devices/system/cpu/cpu{number}"
-    core = number if core is None else core
-    topology = {"core_id": core, "physical_package_id": package, "thread_siblings_list": siblings}
-    told = {f"{at}/topology/{name}": text for name, text in topology.items() if text is not None}
-    return told | {f"{at}/{name}": text for name, text in more.items()}
+CPU = "sys/devices/system/cpu"
+# GB/s one way of 16 lanes, by generation. Source: PCI-SIG.
+PCIE_X16 = {1: 4.0, 2: 8.0, 3: 15.754, 4: 31.508, 5: 63.015, 6: 128.0}
 
 
 def cache(number, index, level, kind, size, shared):
-    at = f"sys/devices/system/cpu/cpu{number}/cache/index{index}"
     told = {"level": level, "type": kind, "size": size, "shared_cpu_list": shared}
-    return {f"{at}/{name}": text for name, text in told.items() if text is not None}
+    return {f"{CPU}/cpu{number}/cache/index{index}/{name}": text for name, text in told.items()}
 
 
-def test_a_servers_sockets_cores_threads_and_caches_are_counted_once(tmp_path):
+def test_a_servers_sockets_and_caches_are_counted_once(tmp_path):
     """Two sockets of two cores of two threads: 0-3 are the first threads, 4-7 the second."""
     for n in range(8):
-        core, package, pair = n % 4, n % 4 // 2, f"{n % 4},{n % 4 + 4}"
+        package, pair = n % 4 // 2, f"{n % 4},{n % 4 + 4}"
         package_cpus = "0-1,4-5" if package == 0 else "2-3,6-7"
-        write(tmp_path, cpu(n, core, package, pair))
+        write(tmp_path, {f"{CPU}/cpu{n}/topology/physical_package_id": package})
         write(tmp_path, cache(n, 0, 1, "Data", "32K", pair))
         write(tmp_path, cache(n, 1, 1, "Instruction", "32K", pair))
         write(tmp_path, cache(n, 2, 2, "Unified", "1024K", pair))
         write(tmp_path, cache(n, 3, 3, "Unified", "32768K", package_cpus))
     box = look(tmp_path)
-    assert (box.sockets, box.cores, box.threads) == (2, {"cores": 4}, 8)
     l1, l2, l3 = 32 * KIB, MIB, 32 * MIB
+    assert box.sockets == 2
     assert box.caches == (Cache(1, l1, count=4), Cache(2, l2, count=4), Cache(3, l3, count=2))
     assert box.data_caches() == {l1: "L1", l2: "L2", l3: "L3"}
-    write(tmp_path, {f"sys/devices/system/cpu/cpu{n}/online": 0 for n in range(4, 8)})
-    assert look(tmp_path).threads == 4, "processors that are switched off don't count"
 
 
-def test_a_hybrids_two_kinds_of_core_are_told_apart(tmp_path):
-    for n in range(4):  # two performance cores of two threads
-        pair = f"{n // 2 * 2}-{n // 2 * 2 + 1}"
-        write(tmp_path, cpu(n, n // 2, siblings=pair) | cache(n, 2, 2, "Unified", "2048K", pair))
-    for n in range(4, 8):  # four efficient ones, which share an L2
-        write(tmp_path, cpu(n, siblings=n) | cache(n, 2, 2, "Unified", "4096K", "4-7"))
-    write(tmp_path, {"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"})
-    box = look(tmp_path)
-    assert box.cores == {"performance cores": 2, "efficiency cores": 4}
-    assert box.caches == (Cache(2, 2 * MIB, count=2), Cache(2, 4 * MIB, count=1))
-
-
-def test_an_arm_board_tells_capacities_and_neither_sockets_nor_sizes(tmp_path):
+def test_an_arm_board_tells_neither_sockets_nor_sizes(tmp_path):
     for n in range(8):
-        capacity = 1024 if n >= 6 else 446
-        write(tmp_path, cpu(n, n % 4, package=-1, siblings=n, cpu_capacity=capacity))
-        write(tmp_path, cache(n, 0, 1, "Data", None, n))
+        write(tmp_path, {f"{CPU}/cpu{n}/topology/physical_package_id": -1})
+        write(tmp_path, {f"{CPU}/cpu{n}/cache/index0/level": 1})
     box = look(tmp_path)
-    assert (box.sockets, box.threads, box.caches) == (None, 8, ())
-    assert box.cores == {"capacity 446 cores": 6, "capacity 1024 cores": 2}
+    assert (box.sockets, box.caches) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -75,18 +63,83 @@ def test_a_containers_share_is_told(tmp_path, memory, cpus, found):
     assert (box.limit_bytes, box.cpu_limit) == found
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "-1", "3-", "\x00\xff"])
-def test_broken_files_are_taken_as_not_told(tmp_path, text):
-    write(tmp_path, cpu(0, siblings=text) | cache(0, 0, text, "Data", text, text))
-    box = look(tmp_path)
-    assert (box.cores, box.threads, box.caches) == ({"cores": 1}, 1, ())
-    assert listed_cpus(text) == listed_cpus("a-b") == listed_cpus("1,") == []
-    assert listed_cpus("0-3,8") == [0, 1, 2, 3, 8]
+def test_disks_are_named_sized_and_told_apart(tmp_path):
+    sizes = {"nvme0n1": 7_501_476_528, "sda": 1000, "sdb": 1000, "vda": 2000, "loop0": 8, "sdc": 0}
+    write(tmp_path, {f"sys/block/{name}/size": size for name, size in sizes.items()})
+    spins = {"sda": 1, "sdb": 0, "vda": 1}
+    write(tmp_path, {f"sys/block/{n}/queue/rotational": one for n, one in spins.items()})
+    assert look(tmp_path).disks == (
+        Disk("nvme0n1", 3_840_755_982_336, "NVMe"),
+        Disk("sda", 512_000, "spinning"),
+        Disk("sdb", 512_000, "solid state"),
+        Disk("vda", 1_024_000, "virtual"),
+    )
 
 
-def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path):
+def test_networks_that_are_up_tell_their_speed_or_dont(tmp_path, monkeypatch):
+    cards = {"lo": (True, 0), "eth0": (True, 0), "ib0": (True, 400_000), "ens2": (False, 100_000)}
+    told = {name: SimpleNamespace(isup=up, speed=speed) for name, (up, speed) in cards.items()}
+    monkeypatch.setattr(psutil, "net_if_stats", lambda: told)
+    write(tmp_path, {f"sys/class/net/{name}/device/vendor": "0x1" for name in ("ib0", "ens2")})
+    assert look(tmp_path).networks == {"eth0": None, "ib0": 50.0}
+
+
+def test_a_pcie_link_carries_what_the_specification_states():
+    assert {g: pytest.approx(pcie_gb_per_s(g, 16), abs=0.001) for g in GENERATIONS} == PCIE_X16
+    with pytest.raises(ValueError, match="PCIe 9 isn't known"):
+        pcie_gb_per_s(9, 16)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """torch's GPU 0 with CUDA_VISIBLE_DEVICES=1: the driver's second."""
+    gpu = SimpleNamespace(name="NVIDIA L4", total_memory=24 * 10**9, uuid="b")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
+
+
+@pytest.mark.parametrize("generation, links, found", [
+    (5, {0: 1, 1: 0, 2: 1}, ("PCIe 5 x8", pytest.approx(31.508, abs=0.001), 53.124)),
+    (4, {}, ("PCIe 4 x8", pytest.approx(15.754, abs=0.001), None)),
+    (9, {}, (None, None, None)),
+])  # fmt: skip
+def test_a_gpus_links_are_those_that_the_driver_knows_by_its_uuid(
+    seen, monkeypatch, generation, links, found
+):
+    def values(gpu, fields):
+        told = {pynvml.NVML_FI_DEV_NVLINK_LINK_COUNT: len(links),
+                pynvml.NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: 26_562}  # fmt: skip
+        return [SimpleNamespace(value=SimpleNamespace(uiVal=told[field])) for field in fields]
+
+    answers = {
+        "nvmlInit": lambda: None,
+        "nvmlDeviceGetHandleByUUID": {"GPU-b": "handle"}.__getitem__,
+        "nvmlDeviceGetMaxPcieLinkGeneration": {"handle": generation}.__getitem__,
+        "nvmlDeviceGetMaxPcieLinkWidth": {"handle": 8}.__getitem__,
+        "nvmlDeviceGetFieldValues": values,
+        "nvmlDeviceGetNvLinkState": lambda gpu, link: links[link],
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    (link,) = look().gpus
+    assert (link.name, link.pcie, link.pcie_gb_per_s, link.nvlink_gb_per_s) == ("NVIDIA L4", *found)
+
+
+def test_without_nvidias_driver_a_gpus_links_are_not_told(seen, monkeypatch):
+    def fails():
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", fails)
+    box = look()
+    assert [(gpu.name, gpu.pcie) for gpu in box.gpus] == [("NVIDIA L4", None)]
+    assert any("1 × L4, 24 GB" in branch.part for branch in sketch(box).branches)
+
+
+def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: None)
+    monkeypatch.setattr(psutil, "net_if_stats", dict)
     box = look(tmp_path)
-    assert (box.sockets, box.cores, box.caches, box.disks, box.networks) == (None, {}, (), (), ())
+    assert (box.sockets, box.cores, box.caches, box.disks, box.networks) == (None, None, (), (), {})
     assert box.threads >= 1 and box.data_caches() == {}
     shown = sketch(box)
     assert shown.caches == (("caches: this system doesn't tell", 1.0),)
