@@ -9,6 +9,7 @@ import torch
 from course_utils.chapters.memory_snapshots import chapter_snapshots
 from course_utils.chapters.memory_snapshots.chapter_snapshots import (
     FOLDER,
+    PROGRAMS_FILE,
     record_snapshot,
     recorded_snapshot,
 )
@@ -72,9 +73,8 @@ def take(program, path):
     write(content, path)
 
 
-def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(
-    recording_on_a_gpu, tmp_path
-):
+@pytest.mark.usefixtures("recording_on_a_gpu")
+def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(tmp_path):
     record_snapshot("snapshot_leak", lambda _, path: write(made(list), path))
     record_snapshot("snapshot_leak", take)
     (path,) = tmp_path.rglob("*.pickle")
@@ -84,7 +84,7 @@ def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(
     assert names == {
         ("at::_ops::add::call", ""),
         (backward, ""),
-        ("f", "memory_snapshots/programs.py"),
+        ("f", PROGRAMS_FILE),
     }
     assert b"someone" not in path.read_bytes()
     (note,) = tmp_path.rglob("*.json")
