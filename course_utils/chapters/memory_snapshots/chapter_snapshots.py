@@ -1,39 +1,38 @@
 """The snapshots of chapter 9: made without a GPU, and taken from a real one where there is one."""
 
+import hashlib
+import os
 import random
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
-from course_utils.core import files
-from course_utils.memory import counting, kept_snapshots
+from course_utils.core import evidence, files, recording
+from course_utils.memory import counting
 from course_utils.memory.made_snapshots import of_storages, write
-from snapshots_and_traces.snapshots import stacks
+from course_utils.memory.on_gpu import emptied
+from snapshots_and_traces.snapshots import safe_pickle, stacks
 from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.loading import load
+from snapshots_and_traces.snapshots.snapshot import Snapshot
 
 CHAPTER = "09_memory_snapshots"
 FOLDER = files.DATA / "snapshots"
 PROGRAMS_FILE = "memory_snapshots/programs.py"  # a frame keeps the last folder and the file
+LARGEST_KEPT = 2 * 2**20
+
+# ---- Snapshots that the course ships, made of real code on a fake GPU.
 
 
 def snapshot_file(name: str) -> Path:
     """The snapshot of a program that the course made. Raises: LookupError for another name."""
     _require_program(name)
     return FOLDER / f"{name}.pickle"
-
-
-def recorded_snapshot(name: str) -> Path | None:
-    """The newest recording of a program's snapshot; None where no machine has recorded one.
-
-    Raises: LookupError, with the names there are, for another name; EvidenceError where the file
-    isn't the one that was recorded.
-    """
-    _require_program(name)
-    return kept_snapshots.kept(f"{CHAPTER}/{name}")
 
 
 def _require_program(name: str) -> None:
@@ -69,18 +68,139 @@ def make_all() -> None:
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
-def record_snapshot(
-    name: str, take: Callable[[Callable[[], Any], Path], None]
-) -> kept_snapshots.Taken | None:
-    """The snapshot of a program on this GPU, kept while recording: see `take_snapshot`."""
+# ---- Snapshots of a real GPU: taken here, and kept among what is recorded.
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A snapshot taken on this GPU: read, and as the file's dict."""
+
+    snapshot: Snapshot
+    content: dict[str, Any]
+
+
+def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Taken | None:
+    """The snapshot of a program on this GPU, as `take(program, path)` dumps it; None without one.
+
+    Where it fails (out of memory), a printed sentence says so, and the others go on.
+
+    It begins with an empty allocator: what earlier cells left in it, and cuBLAS's workspaces,
+    would be in the trace. While recording the file is kept, with its digest in its name: whole
+    files only, and the old one until the new one is announced.
+    """
     _require_program(name)
-    return kept_snapshots.take_snapshot(f"{CHAPTER}/{name}", PROGRAMS[name], PROGRAMS_FILE, take)
+    if not torch.cuda.is_available():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.pickle"
+        emptied()
+        # by default torch asks the program addr2line for names, and fails where there is none
+        os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")
+        try:
+            take(lambda: PROGRAMS[name](torch.device("cuda")), path)
+        except (RuntimeError, ValueError) as error:
+            print(f"– {name}: no snapshot here ({type(error).__name__}: {error!s:.200})")
+            emptied()
+            return None
+        peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        emptied()
+        content = _shortened(path)
+        write(content, path)
+        if recording.recording_folder() is not None:
+            _keep(name, path, *peaks)
+        return Taken(load(path), content)
 
 
-def on_gpus(name: str, taken: kept_snapshots.Taken | None) -> dict[str, History]:
+def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:
+    """Adds a snapshot and its row to what is recorded, whole files only, and forgets older ones."""
+    content = taken.read_bytes()
+    if len(content) > LARGEST_KEPT:
+        raise evidence.EvidenceError(
+            f"the snapshot {name} has {len(content):,} bytes; at most {LARGEST_KEPT:,} are kept"
+        )
+    folder, digest = recording.recording_folder(), _digest(taken)
+    assert folder is not None
+    path = folder / CHAPTER / f"{name}.{digest[:8]}.pickle"
+    row = {
+        "file": path.relative_to(folder.parent).as_posix(),
+        "file_sha256": digest,
+        "peak_allocated_bytes": peak_allocated,
+        "peak_reserved_bytes": peak_reserved,
+    }
+    files.write_whole(path, content)
+    recording.record(f"{CHAPTER}/{name}", [row])
+    for old in set(path.parent.glob(f"{name}.*.pickle")) - {path}:
+        old.unlink()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def recorded_snapshot(name: str) -> Path | None:
+    """The newest recording of a program's snapshot; None where no machine has recorded one.
+
+    Raises: LookupError, with the names there are, for another name; EvidenceError where the file
+    isn't the one that was recorded.
+    """
+    _require_program(name)
+    found = evidence.recorded(f"{CHAPTER}/{name}")
+    if found is None:
+        return None
+    row = found.rows[0]
+    path = files.RECORDED / row["file"]
+    if not path.exists() or _digest(path) != row["file_sha256"]:
+        raise evidence.EvidenceError(
+            f"{row['file']} isn't the snapshot that was recorded. Get it back with git checkout, "
+            "or record it again on that machine with `make record`."
+        )
+    return path
+
+
+def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
     """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
     found = {"live: this GPU": history(taken.snapshot)} if taken else {}
     path = recorded_snapshot(name)
     if path:
         found[f"recorded: {path.parent.parent.name}"] = history(load(path))
     return found
+
+
+def _shortened(path: Path) -> Any:
+    """The file's content without the machine's folders and without what nobody reads.
+
+    Kept of a stack: Python's frames from the program on inwards, and of C++'s what names a backward
+    function or an operator.
+    """
+    content = safe_pickle.read(path.read_bytes())
+    found = {id(stack): stack for stack in _stacks(content)}  # events may share one
+    kept: dict[stacks.Frame, dict[str, Any]] = {}
+    for stack in found.values():
+        own = [i for i, f in enumerate(stack) if f["filename"].endswith(PROGRAMS_FILE)]
+        del stack[own[-1] + 1 if own else len(stack) :]
+        short = [_short_frame(f["name"], f["filename"], f["line"]) for f in stack]
+        stack[:] = [kept.setdefault(frame, frame._asdict()) for frame in short if frame]
+    return content
+
+
+def _short_frame(name: str, filename: str, line: int) -> stacks.Frame | None:
+    """The frame as it is kept; None for one of C++ that `stacks` doesn't read."""
+    if stacks.Frame(name, filename, line).is_python:
+        return stacks.Frame(name, _short(filename), line)
+    patterns = (stacks.BACKWARD, stacks.OPERATOR)
+    named = next((found for p in patterns if (found := p.search(name))), None)
+    return stacks.Frame(named[0], "", 0) if named else None
+
+
+def _short(filename: str) -> str:
+    """Without the folders of a machine: a library's file from the library's name on."""
+    _, library, rest = filename.rpartition("site-packages/")
+    return rest if library else "/".join(Path(filename).parts[-2:])
+
+
+def _stacks(content: Any) -> Any:
+    for trace in content["device_traces"]:
+        yield from (event.get("frames", []) for event in trace)
+    for segment in content["segments"]:
+        yield segment.get("frames", [])
+        yield from (block.get("frames", []) for block in segment["blocks"])

@@ -7,7 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from course_utils.chapters.sharding import UNIT_TIMES, simulate, torch_schedule
+from course_utils.chapters.sharding import (
+    UNIT_TIMES,
+    draw_pipelines,
+    simulate,
+    torch_schedule,
+)
 from tests.support.page_cells import cells_of
 
 PAGE: dict = {}
@@ -86,3 +91,16 @@ def test_a_missing_time_and_a_wrong_number_of_stages_are_named():
         torch_schedule("Interleaved1F1B", 4, 8)
     with pytest.raises(ValueError, match="one stage on each rank"):
         torch_schedule("GPipe", 4, 8, chunks=2)
+
+
+def test_every_rank_and_kind_is_drawn_and_told_and_what_was_measured_not_to_the_digit():
+    runs = {"one": torch_schedule("GPipe", 4, 8), "two": torch_schedule("ZBVZeroBubble", 2, 8, 2)}
+    spans = {name: simulate(run).spans() for name, run in runs.items()}
+    picture = draw_pipelines("Two orders", spans)
+    assert "rank 3: forward × 8, backward × 8; to 27" in picture.drawn
+    assert "later stage" in picture.drawn and picture.png.startswith(b"\x89PNG")
+    live = draw_pipelines("Live", spans, unit="seconds", live=True)
+    assert "backward × 8, together ≈ 16 s" in live.drawn
+    for nothing in ({}, {"empty": []}):
+        with pytest.raises(ValueError, match="no spans"):
+            draw_pipelines("Nothing", nothing)
