@@ -108,6 +108,8 @@ def like(answer: Any, want: Any) -> Any:
 
 
 def _same(got: Any, want: Any, *tolerances: float) -> bool:
+    if got is None or want is None:
+        return got is want
     if isinstance(want, float) and isinstance(got, int | float):
         return close(got, want, *tolerances)
     if _match(got, want):

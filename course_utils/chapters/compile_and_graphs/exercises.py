@@ -111,28 +111,13 @@ def _graph(count: int) -> Ops:
     return found
 
 
-# ---- Why Dynamo can't take a function as one graph, in one line, and what to do about it.
-
-_A_NUMBER = "Python needs no number here: calculate with the tensor itself."
-_MENDS = {
-    "data-dependent branching": "Let torch choose, not Python: compute both, and torch.where takes "
-    "one of them.",
-    "tensor.item()": _A_NUMBER,
-    "tensor.tolist()": _A_NUMBER,
-    "data dependent operator": _A_NUMBER,
-    "dynamic shape operator": "How many elements that leaves depends on the data: keep all, with "
-    "0 for those that don't count.",
-}
+# ---- Why Dynamo can't take a function as one graph, in one line.
 
 
 def told(stop: Exception) -> str:
-    """One line of what Dynamo raised: where, its reason without explanations, a mend if known.
-
-    The mend goes with what remains at this line, whichever breaks the reader has mended already.
-    """
+    """One line of what Dynamo raised: where, and its reason without explanations."""
     said = str(stop).partition("from user code")[0]
-    mend = next((mend for cause, mend in _MENDS.items() if cause in said.lower()), "")
-    return f"the graph breaks{_place(stop)}. Dynamo says: {_reason(said)}. {mend}".strip()
+    return f"the graph breaks{_place(stop)}. Dynamo says: {_reason(said)}."
 
 
 def _place(stop: Exception) -> str:

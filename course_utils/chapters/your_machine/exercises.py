@@ -3,11 +3,10 @@
 import math
 import random
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from course_utils.chapters.your_machine import operations
-from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, layer, turning_batch
+from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, turning_batch
 from course_utils.core.gpus import GPUS, gpu_specs
 from course_utils.lesson.answers import against, as_number
 from course_utils.lesson.exercises import exercise
@@ -72,15 +71,16 @@ EXACT: list[Layer] = [(512, 512, 2, 2.0**47, 2.0**40), (512, 512, 2, 2.0**48, 2.
 
 
 def _layers(each: int) -> list[Layer]:
-    """As many random layers that turn as ones that never do; none that turns near a whole batch."""
+    """As many random layers that turn as ones that never do; none that a millionth decides."""
     found: dict[bool, list[Layer]] = {True: [], False: []}
     while min(map(len, found.values())) < each:
         n_in, n_out = (2 ** random.randint(5, 14) for _ in range(2))
         rate, width = 10 ** random.uniform(11, 15.3), 10 ** random.uniform(10, 12.9)
-        case = (n_in, n_out, random.choice((1, 2, 4)), rate, width)
-        batch = turning_batch(*case)
-        if batch is None or _far_from_whole(batch, case):
-            found[batch is None].append(case)
+        size = random.choice((1, 2, 4))
+        rates = [rate * (1 + off) for off in (-1e-6, 0, 1e-6)]
+        batch, *others = {turning_batch(n_in, n_out, size, one, width) for one in rates}
+        if not others:
+            found[batch is None].append((n_in, n_out, size, rate, width))
     return [case for cases in found.values() for case in cases[:each]]
 
 
@@ -91,16 +91,6 @@ def _late() -> Layer:
     turns = random.randint(2_000_000, 3_000_000) + 0.5
     bytes_a_line = 2 * (2 * width + width * width / turns)
     return width, width, 2, 2 * width * width * bytes_per_s / bytes_a_line, bytes_per_s
-
-
-def _far_from_whole(batch: int, case: Layer) -> bool:
-    """Whether rounding errors can't change the answer: the two times differ by a millionth."""
-    n_in, n_out, size, rate, width = case
-    for near in (batch - 1, batch):
-        done = layer(max(near, 1), n_in, n_out, size)
-        if abs(Fraction(done.flops) * Fraction(width) / Fraction(rate) / done.n_bytes - 1) < 1e-6:
-            return False
-    return True
 
 
 @exercise(

@@ -1,4 +1,4 @@
-"""A break that is left is told in one line: where, why, and what to do about this one."""
+"""A break that is left is told in one line: where, why."""
 
 import logging
 
@@ -13,24 +13,24 @@ from tests.chapters.compile_and_graphs import wrong_answers
 
 
 @pytest.mark.parametrize(
-    "answer, line, reason, mend",
+    "answer, line, reason",
     [
-        ("keeps_the_if", "if y.sum() <= 0:", "Data-dependent branching", "compute both"),
-        ("keeps_the_number", ".item()", "Tensor.item()", "needs no number"),
-        ("python_chooses_by_a_number", "int(y.sum()", "Tensor.item()", "needs no number"),
-        ("counts_in_a_list", ".tolist()", "Tensor.tolist()", "needs no number"),
-        ("keeps_the_mask", "return y[y > 0].sum()", "Dynamic shape operator", "with 0 for"),
-        ("looks_on", "print(y.max())", "builtin", ""),
-        ("hides_a_break", "/ _scale(y)", "disable", ""),
-        ("a_branch_returns_its_input", "lambda y: y, (y,)", "aliasing", ""),
-        ("a_branch_changes_its_input", "y.add_(0.5)", "mutation", ""),
-        ("branches_of_two_dtypes", "y.double()", "expected same dtype", ""),
+        ("keeps_the_if", "if y.sum() <= 0:", "Data-dependent branching"),
+        ("keeps_the_number", ".item()", "Tensor.item()"),
+        ("python_chooses_by_a_number", "int(y.sum()", "Tensor.item()"),
+        ("counts_in_a_list", ".tolist()", "Tensor.tolist()"),
+        ("keeps_the_mask", "return y[y > 0].sum()", "Dynamic shape operator"),
+        ("looks_on", "print(y.max())", "builtin"),
+        ("hides_a_break", "/ _scale(y)", "disable"),
+        ("a_branch_returns_its_input", "lambda y: y, (y,)", "aliasing"),
+        ("a_branch_changes_its_input", "y.add_(0.5)", "mutation"),
+        ("branches_of_two_dtypes", "y.double()", "expected same dtype"),
     ],
 )
-def test_a_break_is_named_with_its_line_dynamos_reason_and_what_to_do(answer, line, reason, mend):
+def test_a_break_is_named_with_its_line_and_dynamos_reason(answer, line, reason):
     message = grade("compile.one_graph", getattr(wrong_answers, answer)).message
     where, _, why = message.partition("Dynamo says")
-    assert line in where and reason in why and mend in why
+    assert line in where and reason in why
     assert "\n" not in message and ". ." not in message and ".." not in message
 
 
@@ -46,8 +46,7 @@ def test_a_slip_is_told_in_pythons_words_and_other_numbers_with_their_input(answ
 
 
 def prints(x):
-    data_dependent_operator = torch._dynamo  # a name in the reader's line is no cause
-    data_dependent_operator.graph_break()
+    torch._dynamo.graph_break()
     return x
 
 
@@ -57,10 +56,10 @@ def logs(x):
 
 
 @pytest.mark.parametrize(
-    "function, line", [(prints, "data_dependent_operator.graph_break()"), (logs, "logging.info(")]
+    "function, line", [(prints, "torch._dynamo.graph_break()"), (logs, "logging.info(")]
 )
-def test_a_break_that_we_know_no_mend_for_is_told_at_the_readers_own_line(function, line):
+def test_a_break_is_told_at_the_readers_own_line(function, line):
     with quietly(), pytest.raises(TorchDynamoException) as caught:
         torch.compile(fresh(function), backend=Graphs(), fullgraph=True)(torch.ones(3))
     message = told(caught.value)
-    assert f"({line}" in message and "Dynamo says: " in message and "no number" not in message
+    assert f"({line}" in message and "Dynamo says: " in message
