@@ -1,14 +1,14 @@
 """A GPU that isn't there: fake tensors on a pretended accelerator, with CUDA's choices of kernels.
 
 Fake tensors have a device, a dtype and a shape and no data. torch runs a whole training step on
-them: forward, backward and optimiser, without memory. A fake `cuda` needs a torch built for CUDA
-(without one, single operators run on it, as in chapter 7's `autocast_rules`, but no model can be
-built), and a fake `cpu` takes the CPU's ways (dropout keeps a float mask there, 4 bytes where CUDA keeps
-1); so the device here is torch's place for other makers' accelerators, PrivateUse1. Where CUDA
-would take a way of its own, it is taught that way: attention's kernels here, autocast in
-`fake_autocast.py`.
+them: forward, backward and optimiser, without memory. Two other devices don't serve. A fake `cuda`
+needs a torch built for CUDA: without one, single operators run on it (chapter 7's `autocast_rules`
+uses that), but no model can be built. A fake `cpu` behaves as the CPU does: dropout keeps a float
+mask there, 4 bytes an element, where CUDA keeps 1. So the device here is torch's placeholder for
+other makers' accelerators, PrivateUse1. Where CUDA chooses differently, it is told to do the same:
+attention's kernels here, autocast in `fake_autocast.py`.
 
-All that torch calls private is in these two rooms, and missing parts give one clear error.
+All uses of torch's private names are in these two modules, and missing ones give one clear error.
 """
 
 from collections.abc import Iterator
