@@ -1,11 +1,10 @@
 """A GPU that isn't there: fake tensors on a pretended accelerator, with CUDA's choices of kernels.
 
 Fake tensors have a device, a dtype and a shape and no data. torch runs a whole training step on
-them: forward, backward and optimiser, without memory. A fake `cuda` needs a torch built for CUDA
-(without one, single operators run on it, as in chapter 7's `autocast_rules`, but no model can be
-built), and a fake `cpu` takes the CPU's ways (dropout keeps a float mask there, 4 bytes where CUDA
-keeps 1); so the device here is torch's place for other makers' accelerators, PrivateUse1. Where
-CUDA would take a way of its own, it is taught that way: attention's kernels here, autocast in
+them: forward, backward and optimiser, without memory. A fake `cuda` needs a torch built for CUDA,
+and a fake `cpu` takes the CPU's ways (dropout keeps a float mask there, 4 bytes where CUDA keeps
+1); so the device here is torch's place for other makers' accelerators, PrivateUse1. Where CUDA
+would take a way of its own, it is taught that way: attention's kernels here, autocast in
 `fake_autocast.py`.
 
 All that torch calls private is in these two rooms, and missing parts give one clear error.
