@@ -4,8 +4,9 @@ Source of the rules: torch, aten/src/ATen/autocast_mode.h and .cpp. An operator'
 cast before it runs: to 16 bits (LOWER), to the widest dtype among them (WIDEST), to FP32 (every
 other that CUDA has a rule for, of which those in TO_FP32_BY_DTYPE are asked for an FP32 result
 instead). A 16-bit copy of an FP32 weight is kept until the outermost autocast ends, but in
-inference mode for one operator only. torch's own rules act on CUDA's tensors alone, so they are
-written here again; a test compares them with torch's, as chapter 7 gets them.
+inference mode for one operator only. torch's own rules act on CUDA's tensors alone, and without
+CUDA only single operators run on fake ones (chapter 7's `autocast_rules`), no model. So the rules
+are written here again; a test compares them with torch's.
 """
 
 from collections.abc import Callable, Iterator

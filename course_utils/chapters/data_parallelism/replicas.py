@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.nn.functional import all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -125,13 +124,26 @@ def small_net(*between: nn.Module) -> nn.Sequential:
     return nn.Sequential(nn.Linear(9, 32), *between, nn.Linear(32, 13))
 
 
+class _Sum(torch.autograd.Function):
+    """The sum over all ranks: as every rank's loss depends on it, so is its gradient's."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _Sum.forward(ctx, gradient)
+
+
 class SyncNorm(nn.BatchNorm1d):
     """BatchNorm whose mean and variance are those of all ranks' samples: two sums in a step."""
 
     def forward(self, x: Tensor) -> Tensor:
         count = torch.full_like(x[0], len(x))
-        sums = torch.stack([x.sum(0), x.square().sum(0), count])
-        total = all_reduce(sums, group=dist.group.WORLD)  # and so its gradient, backward
+        total: Any = _Sum.apply(torch.stack([x.sum(0), x.square().sum(0), count]))
         mean, squares = total[:2] / total[2]
         return (x - mean) / (squares - mean**2 + self.eps).sqrt() * self.weight + self.bias
 
