@@ -102,7 +102,12 @@ def unpack(content: bytes, made: list[Namespace] | None = None) -> Any:
             found = super().find_class(module, name)
             if made is None or (module, name) != CLOUDPICKLES:
                 return found
-            return lambda code, known, *more: made.append(known) or found(code, known, *more)
+
+            def make(code: types.CodeType, known: Namespace, *more: Any) -> Any:
+                made.append(known)
+                return found(code, known, *more)
+
+            return make
 
     as_pickle = types.SimpleNamespace(__name__="pickle", Unpickler=Unpickler)
     file = io.BytesIO(content)

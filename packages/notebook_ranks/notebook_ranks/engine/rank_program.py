@@ -49,8 +49,8 @@ class Rank:
         self.orders: queue.SimpleQueue[tuple[Order, bytes]] = queue.SimpleQueue()
         self.busy, self.prepared, self.finished = False, False, 0
         self.output = output.Output(*pipe, self._print)
-        self.names: dict[str, Any] = {}
-        self.group: Group | None = None
+        self.names: dict[str, Any]  # this and the group are there once the notebook has answered
+        self.group: Group
         self.counter = Counter()
 
     def serve(self) -> None:
@@ -93,12 +93,12 @@ class Rank:
         if failure:
             spawned.end(spawned.begun() - before)
         self.output.end()
-        if failure and self.group:
+        if failure:
             if self.group.is_an_ended_one(failure):
                 failure.kind, failure.message = "python", ENDED
             # NCCL's failure may leave a GPU in any state.
             failure.final = self.group.backend == "nccl" and failure.kind == "group"
-        records, counts = self.counter.look(bool(self.group) and self.group.backend == "gloo")
+        records, counts = self.counter.look(self.group.backend == "gloo")
         done = messages.Done(order.id, failure, records, notes.new_calls(), counts)
         self.line.send(done, result or b"")
         self.finished = order.id
@@ -114,7 +114,7 @@ class Rank:
         if not self.prepared:
             prepare()
             self.prepared = True
-        if self.group and order.group:
+        if order.group:
             self.group.prepare(order.key, order.group)
         match order:
             case messages.RunCell():
@@ -159,7 +159,7 @@ class Rank:
             end(self.pid)
 
     def _say_where(self, order: int) -> None:
-        nccl = self.group is not None and self.group.backend == "nccl"
+        nccl = self.group.backend == "nccl"
         try:
             found = place.with_wait(place.of_thread(self.main), self.main, nccl)
         except Exception:  # whoever watches must outlive what it sees
@@ -172,8 +172,7 @@ class Rank:
     def _end_waits(self) -> None:
         """Ends the waits for other ranks, of which it is sure that they would never end."""
         with suppress(Exception):  # whoever watches must outlive what it does
-            if self.group:
-                self.group.give_up()
+            self.group.give_up()
 
     def _print(self, stream: str, text: str) -> None:
         self.line.send(messages.Printed(stream, text))
@@ -277,6 +276,8 @@ def end(pid: int) -> None:
 
 def main() -> None:
     """A rank that someone else's starter began."""
+    import torch.distributed  # noqa: F401  before it dials: the notebook waits seconds for a hello
+
     ids = find_ids()
     os.environ.update(ids)
     own = Ids(*(int(ids.get(name, ids["RANK"])) for name in NAMES[:3]))

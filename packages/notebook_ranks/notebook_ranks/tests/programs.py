@@ -86,8 +86,10 @@ SLOW = {
         "except (RuntimeError, dist.DistStoreError):\n    pass", "2",
     ),
     "a key that a thread sets": (
-        STORE + "if rank == 0:\n    threading.Timer(SLOW, store.set, ('timed', '1')).start()\n"
-        "store.get('timed')\ndist.barrier()", "2",
+        # By a client of its own: a TCPStore's client, torchrun's too, does one thing at a time.
+        STORE + "own = dist.PrefixStore('own', store)\n"
+        "if rank == 0:\n    threading.Timer(SLOW, own.clone().set, ('timed', '1')).start()\n"
+        "own.get('timed')\ndist.barrier()", "2",
     ),
     "a queue filled by a thread that receives": (
         "def fill(found):\n    dist.recv(x, 1)\n    time.sleep(SLOW)\n    found.put(x)\n"
