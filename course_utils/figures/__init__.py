@@ -1,1 +1,1 @@
-"""How a number is shown: style, comparisons, tables, timelines, bars of bytes."""
+"""Figures: style, comparisons of evidence, tables, timelines, stacked bytes, controls."""

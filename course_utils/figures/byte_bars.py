@@ -1,4 +1,4 @@
-"""Bars made of parts: what the bytes of each case consist of."""
+"""Stacked horizontal bars of bytes by kind."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -18,11 +18,11 @@ MIB = 2**20
 def stacked_bytes(
     title: str, cases: Mapping[str, Mapping[str, int]], origin: str = "", guess: str = ""
 ) -> style.Picture:
-    """A bar for each case, its bytes by kind side by side in the kinds' colours, total at its end.
+    """Draws a bar for each case: its bytes by kind, stacked in the kinds' colours, with the total.
 
-    `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis
-    is in MiB (2**20 bytes), in GiB from 2,048 MiB on. `origin` says where the numbers are from,
-    and `guess` is the id of a question whose answer is a total: the reader's is a dashed line.
+    `cases` maps a label to bytes by kind; kinds that are zero everywhere are left out. The axis is
+    in MiB (2**20 bytes), or GiB from 2,048 MiB on. `origin` names the numbers' source. `guess` is
+    the id of a question whose answer is a total: the reader's guess is a dashed line.
     Raises: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
     """
     from matplotlib.patches import Patch
@@ -53,7 +53,7 @@ def stacked_bytes(
 def _bar(
     axes: "Axes", place: int, parts: Mapping[str, int], scale: int, unit: str, largest: int
 ) -> str:
-    """Draws a case, and gives what is written at its end."""
+    """Draws a case and returns the text at its end."""
     left = 0.0
     for kind, colour in PARTS.items():
         size = parts.get(kind, 0) / scale

@@ -1,4 +1,4 @@
-"""Comparing evidence in a figure: live beside recorded beside published, each with its origin."""
+"""Figures that compare live, recorded and published evidence, each with its source."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ def compare_bars(
     line: tuple[float, str] | None = None,
     guess: str = "",
 ) -> style.Picture:
-    """Horizontal bars, a panel for each kind of evidence, each on its own axis from zero.
+    """Draws horizontal bars: a panel for each kind of evidence, each with its own axis from zero.
 
-    Live values are a dict from label to value; recordings and published figures stand as they
-    are. Evidence that doesn't exist (None, an empty dict) takes no place. `unit` is "seconds" or
-    words for the axis. `line`, in the same unit, is a line in the live panel, with its label.
-    `guess` is the id of a question: the reader's prediction, if there is one, is drawn there too.
-    Raises: ValueError where no evidence is left.
+    Live values are a dict from label to value; recorded and published figures are passed as they
+    are. Evidence that is None or empty is left out. `unit` is "seconds" or words for the axis.
+    `line`, in the same unit, is a line in the live panel, with its label. `guess` is the id of a
+    question: if the reader predicted, the prediction is drawn there, too.
+    Raises: ValueError if no evidence is left.
     """
     shown = [Series.of(e) for e in evidence if e]
     if not shown:
@@ -62,17 +62,17 @@ def compare_lines(
     guess_at: str = "",
     x_varies: bool = False,
 ) -> style.Picture:
-    """Lines over a numeric x with a label at each line's end; `log` names axes: "x", "y", "xy".
+    """Draws lines over a numeric x, each with its label at its end; `log` names axes: "x", "y",
+    "xy".
 
-    A line is (its label, its values); live ones are solid with discs, recorded ones dashed with
-    squares, published ones dotted with diamonds, several of one kind in shades of its colour; with
-    `steps` a value holds until the next. Predictions and exact values come as
-    `Series.predicted(...)` (dotted, black) and `Series.exact(...)` (a colour each). `marks` are
-    words at places on the x axis, such as the sizes of caches; beside live lines, this machine's.
-    A prediction beside live lines is taken for one that was made from them. `guess` and `guess_at`
-    are ids of questions whose answers are a height and a place on the x axis: what the reader
-    guessed, if anything, is a dashed line. With `x_varies` the machine decides how far the live
-    lines reach.
+    A line is (label, values). Live lines are solid with discs, recorded ones dashed with squares,
+    published ones dotted with diamonds; several of one kind have shades of its colour. With `steps`
+    a value holds until the next x. Pass predictions as `Series.predicted(...)` (dotted, black) and
+    exact values as `Series.exact(...)` (a colour each); a prediction beside live lines is assumed
+    to be made from them. `marks` are words at places on the x axis, such as the sizes of caches;
+    beside live lines they are this machine's. `guess` and `guess_at` are ids of questions whose
+    answers are a height and a place on the x axis: the reader's guesses are dashed lines.
+    `x_varies` says that the machine decides how far the live lines reach.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
@@ -108,9 +108,9 @@ def compare_lines(
 def draw_bands(
     title: str, bands: Mapping[str, Band], x_label: str, y_label: str, note: str = ""
 ) -> style.Picture:
-    """What is only known between two bounds: a band for each label, its name at its right end.
+    """Draws a horizontal band for each label whose value is known only between two bounds.
 
-    Both axes are logarithmic; `note` says under the figure where the bounds come from.
+    Both axes are logarithmic; `note`, under the figure, names the source of the bounds.
     """
     from matplotlib.ticker import EngFormatter
 
@@ -138,7 +138,7 @@ def draw_bands(
 def number_lines(
     title: str, values: Sequence[float], zooms: Sequence[tuple[float, float]]
 ) -> style.Picture:
-    """The numbers of a format as strokes on a line, once for each zoom (from, to)."""
+    """Draws the numbers of a format as strokes on a line, once for each zoom (from, to)."""
     figure = style.new_figure(title, 0.7 + 0.95 * len(zooms))
     panels = figure.subplots(len(zooms), 1, squeeze=False)
     said = []
@@ -157,7 +157,9 @@ def number_lines(
 def _told(
     shown: Sequence[tuple[str, Series]], some_live: bool, x_varies: bool, steps: bool, seconds: str
 ) -> Iterator[str]:
-    """A line of text for each line drawn; one without a label is named after the one before."""
+    """Describes each line drawn in a line of text; one without a label is named after the one
+    before.
+    """
     named = ""
     for label, one in shown:
         live = one.kind == "live" or (some_live and one.kind == "predicted")
@@ -171,7 +173,7 @@ def _largest(one: Series, line: tuple[float, str] | None) -> float:
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
-    """Draws a panel, and tells it in lines."""
+    """Draws a panel and returns its description, as lines of text."""
     values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
     largest = _largest(one, line)
     scale, unit_name = style.axis_unit(largest, unit)
@@ -217,7 +219,7 @@ def _mark(axes: "Axes", x: float, words: str) -> None:
 
 
 def _make_log(axes: "Axes", name: str, base: int) -> None:
-    """Makes the axis of that name logarithmic; where few powers of 10 fit, with labels between."""
+    """Makes the axis logarithmic, with labels between the powers of 10 if few of those fit."""
     from matplotlib.ticker import LogLocator
 
     on_x = name == "x"
@@ -230,7 +232,7 @@ def _make_log(axes: "Axes", name: str, base: int) -> None:
 
 
 def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
-    """Labels at the right of the lines, moved apart where they would touch; "" takes no place."""
+    """Writes labels at the right ends of lines, moved so that they don't overlap."""
     low, high = axes.get_ylim()
     place = (lambda y: math.log(max(y, 1e-30))) if log else (lambda y: y)
     span = place(high) - place(low)

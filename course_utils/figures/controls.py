@@ -1,4 +1,4 @@
-"""A widget as its controls and its drawing: sliders over a picture that is redrawn as they move."""
+"""Widgets of sliders and lists over a picture that is redrawn when they change."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ NARROW: dict[str, Any] = {"style": {"description_width": "120px"}, "layout": {"w
 
 
 class Controls(widgets.VBox):
-    """Named controls over a picture and a line of HTML.
+    """Named controls above a picture and a line of HTML.
 
-    `draw` takes the controls' values by name and gives both; it is called again at every change.
-    Where no kernel runs (GitHub, a reopened notebook) a page shows the picture of the values that
-    the controls began with, or says `alt`.
+    `draw` is called with the controls' values by name, at every change, and returns both. Without a
+    kernel (GitHub, a reopened notebook) the page shows the picture for the initial values, or the
+    text `alt`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Controls(widgets.VBox):
 
 
 class TwoColumns(Controls):
-    """Controls in two columns, so that they and the picture are on a small screen together."""
+    """Controls in two columns, so that they and the picture fit on a small screen together."""
 
     def __init__(self, *args: Any, **controls: widgets.ValueWidget) -> None:
         super().__init__(*args, **controls)
@@ -52,13 +52,13 @@ class TwoColumns(Controls):
 
 
 def choice(text: str, values: Sequence[Any], value: Any) -> Any:
-    """A list to choose from, as wide as a column; a number that isn't among others joins them."""
+    """A drop-down list as wide as a column; adds a number that isn't among its entries."""
     options = sorted({*values, value}) if isinstance(value, int) else values
     return widgets.Dropdown(options=options, value=value, description=text, **NARROW)
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:
-    """A slider along `values`; what hangs on it is redrawn when it is let go."""
+    """A slider over `values`; the picture is redrawn when it is released."""
     if isinstance(values, range):
         return widgets.IntSlider(
             value, values[0], values[-1], description=text, continuous_update=False, **LOOK

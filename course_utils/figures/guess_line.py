@@ -1,4 +1,4 @@
-"""The reader's prediction in a figure: a dashed line, a band, or a mark at the chosen row."""
+"""Draws the reader's prediction: a dashed line, a band, or a mark at the chosen row."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,12 @@ COLOUR = "#7B5EA7"
 def draw_guess(
     axes: "Axes", id: str, unit: str, scale: float = 1, rows: Sequence[str] = (), along: str = "x"
 ) -> str:
-    """Draws the guess at question `id`, where the reader made one, and leaves the axes' limits.
+    """Draws the reader's guess at question `id`, if there is one, without changing the axes'
+    limits.
 
-    Gives the line that tells it, which is empty without a guess.
-
-    `unit` is the axis's before it was divided by `scale`; `along` names the axis of the number.
-    A guess beyond the axis is an arrow at its end. Of names, those among `rows` are marked there.
+    Returns the line of text that describes it, empty without a guess. `unit` is the axis's unit
+    before the division by `scale`; `along` names the numeric axis. A guess beyond the axis becomes
+    an arrow at its end. Guessed names are marked at their rows among `rows`.
     """
     guess = guesses.of(id) if id else None
     if guess is None:
@@ -54,7 +54,7 @@ def draw_guess(
 
 
 def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> str:
-    """Words and an arrow at that end of the axis, above the panel or inside, where bars aren't."""
+    """Draws words and an arrow at that end of the axis, where there are no bars."""
     arrow = ("→" if is_above else "←") if on_x else ("↑" if is_above else "↓")
     if on_x:
         how = {"ha": "right", "va": "bottom"}
@@ -69,7 +69,7 @@ def _point_outside(axes: "Axes", words: str, on_x: bool, is_above: bool) -> str:
 def _write(
     axes: "Axes", words: str, place: tuple[float, float], of: tuple[str, str], **how: Any
 ) -> None:
-    """Words on a ground of their own, so that they can be read on a bar too."""
+    """Writes words on a white ground, so that they can be read on a bar, too."""
     ground = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
     right = -4 if how.get("ha") == "right" else 4
     up = -4 if how.get("va") == "top" else 4

@@ -1,4 +1,4 @@
-"""How the course's figures look, and a figure as something that a notebook keeps."""
+"""The style of the course's figures, and figures as a notebook stores them."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ KEY = "course"  # of the PNG's text chunk
 
 
 def stamp(png: bytes, text: str) -> bytes:
-    """The PNG with digests of its pixels and of the text in it."""
+    """Adds digests of the pixels and of the text to a PNG."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
@@ -31,7 +31,7 @@ def stamp(png: bytes, text: str) -> bytes:
 
 
 def is_of(png: bytes, text: str) -> bool:
-    """Whether the PNG carries the stamp of this text, and shows what was stamped."""
+    """True if the PNG carries the stamp of this text and its pixels are unchanged."""
     from PIL import Image
 
     return bool(Image.open(io.BytesIO(png)).info.get(KEY) == _digests(png, text))
@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 
 def styled(drawing: Callable[P, T]) -> Callable[P, T]:
-    """Draws in the course's style, and leaves the reader's own matplotlib settings alone."""
+    """Decorator: draws in the course's style without touching the reader's matplotlib settings."""
 
     @wraps(drawing)
     def in_style(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -93,15 +93,16 @@ def styled(drawing: Callable[P, T]) -> Callable[P, T]:
 
 
 class Picture:
-    """A PNG that shows itself in a notebook, with what it shows as text for those who can't see."""
+    """A PNG with alternative text that describes it; displays itself in a notebook."""
 
     def __init__(self, png: bytes, alt: str, drawn: str = "") -> None:
         self.png, self.alt, self.drawn = png, alt, drawn
 
     def bundle(self, first: str) -> dict[str, str]:
-        """What a notebook keeps: the text, beginning with the line `first`, and its own PNG.
+        """The outputs that a notebook stores: the text, after the line `first`, and the PNG.
 
-        The digests in the text have a type of their own, which nobody is shown and nbval compares.
+        Digests in the text get an output type of their own, which isn't shown but compared by
+        nbval.
         """
         text, digests = told.parted(f"{first}\n{self.drawn}".rstrip())
         png = base64.b64encode(stamp(self.png, text)).decode()
@@ -131,29 +132,29 @@ def one_panel(title: str, height_inches: float) -> "tuple[Figure, Axes]":
 
 
 def say_origins(figure: "Figure", origins: Iterable[str]) -> str:
-    """Writes under the figure where its numbers are from, each once; gives the line that tells."""
+    """Writes the sources of the numbers under the figure; returns them as a line of text."""
     found = list(dict.fromkeys(filter(None, origins)))
     figure.supxlabel("\n".join(found), fontsize=9, color="#555555", x=0.01, ha="left")
     return " · ".join(map(told.origin, found))
 
 
 def name_rows(axes: "Axes", names: Sequence[str], above: float = 0.6) -> None:
-    """A row for each name, the first on top; `above` its middle there is as much room."""
+    """Labels the rows from the top down; leaves `above` units of room over the first."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -above)
     axes.tick_params(axis="y", length=0)
 
 
 def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> None:
-    """Words to the right of a point."""
+    """Writes words to the right of a point."""
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
 
 
 def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) -> Picture:
-    """The figure as a Picture, in few colours so that a notebook stays small.
+    """Renders the figure as a Picture, with few colours so that a notebook stays small.
 
-    `lines` tell what it shows, numbers included, as `told` writes them: with ≈ before what varies
-    from run to run.
+    `lines` describe what it shows, numbers included, as functions of `told` write them: with ≈
+    before what varies from run to run.
     """
     from PIL import Image
 
@@ -164,7 +165,7 @@ def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) 
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:
-    """What to divide an axis's numbers by, and its label: a unit that keeps seconds readable."""
+    """A divisor for the axis's numbers and the axis label, in a readable unit of seconds."""
     if unit != "seconds":
         return 1, unit
     for scale, name in ((1, "seconds"), (1e-3, "milliseconds"), (1e-6, "microseconds")):
@@ -186,7 +187,7 @@ def shade(colour: str, place: int, count: int) -> str:
 
 
 def tick(value: float, label: str = "") -> str:
-    """A number at an axis as people write it: 1,500, 2 M, 0.01, 10⁻⁶; seconds with their unit."""
+    """Formats a number at an axis: 1,500, 2 M, 0.01, 10⁻⁶; seconds with their unit."""
     from matplotlib.ticker import EngFormatter
 
     if label == "seconds":

@@ -1,4 +1,4 @@
-"""A table with live rows, recorded rows under them, and where each is from."""
+"""A table of live rows with recorded and published rows below, and their sources."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,12 @@ LEFT = "text-align:left"
 
 
 def table(title: str, rows: Sequence[Mapping[str, Any]], *elsewhere: Series | None) -> "HTML":
-    """Live rows as a table, its columns the first row's keys; below, the rows of other evidence.
+    """Shows live rows as a table whose columns are the first row's keys; other evidence comes
+    below.
 
-    A Measurement shows its median, with ≈; what isn't there, a dash. Columns whose name ends in
-    `seconds` are written with a unit; recorded columns that the live rows lack are left out. With
-    no row from anywhere the table says so.
+    A Measurement shows its median with ≈, a missing value a dash. Columns whose name ends in
+    `seconds` are written with a unit. Recorded columns that live rows lack are left out. Without
+    any row, the table says so.
     """
     from IPython.display import HTML
 

@@ -1,4 +1,4 @@
-"""Spans of work on rows (threads, streams, ranks), and the picture of them."""
+"""Records spans of work on rows (threads, streams, ranks) and draws them."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ NARROW = 0.003  # of the whole: an edge as wide as the bar would hide it
 
 @dataclass(frozen=True)
 class Span:
-    """Work `label` on `row`, from `start` to `end` in seconds of one clock; `note` stands in it."""
+    """Work `label` on `row`, from `start` to `end` in seconds of one clock, with a `note` inside."""
 
     row: str
     label: str
@@ -28,7 +28,7 @@ class Span:
 
 
 class Spans(list[Span]):
-    """A list that spans add themselves to, from any thread."""
+    """A list of spans that times blocks and calls, from any thread."""
 
     @contextmanager
     def span(self, label: str, row: str | None = None, note: str = "") -> Iterator[None]:
@@ -41,7 +41,7 @@ class Spans(list[Span]):
             self.append(Span(name, label, start, time.perf_counter(), note))
 
     def timed(self, fn: Callable[[], Any], label: str, row: str | None = None) -> Callable[[], Any]:
-        """`fn` as a function that makes a span of each of its calls."""
+        """Wraps `fn` so that each call is timed as a span."""
 
         def call() -> Any:
             with self.span(label, row):
@@ -54,10 +54,10 @@ class Spans(list[Span]):
 def draw(
     spans: Iterable[Span], title: str, rows: Iterable[str] | None = None, *, exact: bool = False
 ) -> style.Picture:
-    """Draws each span as a bar, on a line for each row; time begins at 0 with the first span.
+    """Draws each span as a bar, one line for each row; time begins at 0 with the first span.
 
-    Lines stand in the order of `rows`, else of their first spans. Colours tell labels apart; a
-    note is written where it fits. `exact` spans were computed or published, not measured here.
+    Rows are in the order of `rows`, else of their first spans. Each label has a colour; a note is
+    drawn where it fits. `exact` means that the spans were computed or published, not measured.
     Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)

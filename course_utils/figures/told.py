@@ -1,9 +1,8 @@
-"""What a figure shows, in lines of text that its drawing function writes.
+"""Describes figures in lines of text, which their drawing functions write.
 
-They stand under the picture's title, for readers without pictures, and so that comparing a page's
-outputs compares what its figures show. What varies from run to run has its ≈, in lines and an
-order that don't, and leaves its machine and its date out. Where not all is told there is a digest
-of it; a notebook keeps digests beside the text, since they tell a reader nothing.
+The text is the picture's alternative text, and nbval compares it between runs. What varies from run
+to run has a ≈, and leaves out its machine and date. Where not everything is written out, a digest
+stands for it; a notebook stores digests apart from the text that a reader sees.
 """
 
 import hashlib
@@ -29,7 +28,7 @@ Bar = tuple[str, float, float, str]  # label, start, end, what is written in it
 
 
 def number(value: float) -> str:
-    """A number in three digits, a whole one below a million in full: `0.0123`, `1024`, `2e+09`."""
+    """Formats a number in three digits, or in full if whole: `0.0123`, `1024`, `2e+09`."""
     value = float(value)
     if abs(value) < 1e6 and abs(value - round(value)) <= 1e-6 * abs(value):
         return str(round(value))
@@ -37,12 +36,12 @@ def number(value: float) -> str:
 
 
 def amount(value: float, live: bool) -> str:
-    """A number as `number` writes it, after the mark of what varies from run to run if `live`."""
+    """Formats a number as `number` does, with ≈ if it is `live`."""
     return f"≈ {value:.{DIGITS}g}" if live else number(value)
 
 
 def digest(*values: Any) -> str:
-    """Six characters that differ when a number (in three digits) or a text among `values` does."""
+    """Six characters that depend on all values: numbers in three digits, or texts."""
     found = hashlib.sha256()
     for value in values:
         array = np.asarray(value)
@@ -57,18 +56,18 @@ def digest(*values: Any) -> str:
 
 
 def local(text: str) -> str:
-    """What another machine may have more or less of: a reader's page has it, no comparison does."""
+    """Marks a text that differs between machines: shown to readers, ignored by comparisons."""
     return f"≈ [{text.replace('≈ ', '').replace('[', '(').replace(']', ')')}]"
 
 
 def axes(x: str = "", y: str = "", log: str = "") -> str:
-    """A line of what the axes are: `x: bytes, logarithmic · y: seconds`."""
+    """Describes the axes in one line: `x: bytes, logarithmic · y: seconds`."""
     said = [(name, label) for name, label in (("x", x), ("y", y)) if label]
     return " · ".join(f"{n}: {label}{', logarithmic' * (n in log)}" for n, label in said)
 
 
 def origin(text: str) -> str:
-    """Where numbers are from, on one line; live ones without their machine and date."""
+    """The source of numbers in one line; for live ones without machine and date."""
     return "live" if text.partition(":")[0] == "live" else " ".join(text.split())
 
 
@@ -79,10 +78,10 @@ def curve(
     steps: bool = False,
     seconds: str = "",
 ) -> str:
-    """A line of a curve: its points by x, or where there are many some of them, and its reach.
+    """Describes a curve in one line: its points by x, or some of them with the least and the most.
 
-    With `steps` a value holds until the next: then they are where it changes. `seconds` names the
-    axes, "x", "y" or "xy", that are of seconds.
+    With `steps` a value holds until the next x, and the points are those where it changes.
+    `seconds` names the axes, "x", "y" or "xy", that are in seconds.
     """
     where = {x: _said(x, False, "x" in seconds) for x in points}
     told = {x: f"{where[x]} → {_said(y, live, 'y' in seconds)}" for x, y in points.items()}
@@ -110,23 +109,23 @@ def _said(value: float, live: bool, is_seconds: bool) -> str:
 
 
 def _changes(points: Mapping[float, float]) -> list[float]:
-    """The first x of each stretch of equal values, and the last."""
+    """The first x of each stretch of equal values, and the last x."""
     xs, ys = list(points), list(points.values())
     return [x for k, x in enumerate(xs) if k in (0, len(xs) - 1) or ys[k] != ys[k - 1]]
 
 
 def stack(name: str, parts: Mapping[str, float], total: str = "", live: bool = False) -> str:
-    """A line of a bar's parts side by side, those of 0 left out, and `total` at its end."""
+    """Describes a stacked bar in one line: its parts that aren't 0, then `total`."""
     shown = {part: size for part, size in parts.items() if live or size}
     said = " + ".join(f"{part} {amount(size, live)}" for part, size in shown.items()) or "nothing"
     return f"  {name}: {said}{f' = {total}' if total else ''}"
 
 
 def spans(name: str, bars: Sequence[Bar], unit: str = "", live: bool = False) -> str:
-    """A line of a row's bars in the order in which they begin: when each begins and ends.
+    """Describes a row of bars in one line: when each begins and ends, in order of their begin.
 
-    Of many the labels that follow each other, `F × 4, B, F`, or where these are many, too, or
-    live, how many each label has and how long they take together; and when the row ends.
+    For many bars: the sequence of labels (`F × 4, B, F`), or, where that is long or live, how many
+    bars each label has and their total length; then when the row ends.
     """
     if not bars:
         return f"  {name}: nothing"
@@ -156,12 +155,12 @@ def spans(name: str, bars: Sequence[Bar], unit: str = "", live: bool = False) ->
 
 
 def settled(text: str) -> str:
-    """The text without the numbers that vary, as comparisons see it."""
+    """The text without the numbers that vary between runs, for comparisons."""
     return MEASURED.sub("≈", text)
 
 
 def text(lines: Iterable[str]) -> str:
-    """The lines that there is room for, and of the others a digest."""
+    """As many lines as there is room for, and a digest of the rest."""
     whole = [line.rstrip() for line in lines if line.strip()]
     room, kept = LONGEST, 0
     while kept < len(whole) and (room := room - len(settled(whole[kept])) - 1) > 0:
@@ -172,6 +171,6 @@ def text(lines: Iterable[str]) -> str:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """The text for readers, and the digests in it, which only a comparison wants."""
+    """Splits a text into the part for readers and the digests, for comparisons."""
     lines = DIGEST.sub("", text).splitlines()
     return "\n".join(map(str.rstrip, lines)), " ".join(map(str.strip, DIGEST.findall(text)))

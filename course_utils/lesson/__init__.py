@@ -1,4 +1,4 @@
-"""The reader's side of a page: set-up, the catalog of chapters, progress, exercises, the map."""
+"""Set-up, catalog of chapters, predictions, exercises, progress and map, for the reader."""
 
 from course_utils.core.doors import door
 

@@ -1,8 +1,7 @@
-"""What an answer gave, as plain numbers and lists, whichever library made it; NaN is neither.
+"""Compares a reader's answer with a reference, as plain numbers and lists of whichever library.
 
-`against` compares an answer with a reference, case by case. A checker that compares by itself uses
-the functions below. `error > bound` lets NaN pass, since no comparison with NaN is true: ask
-whether two numbers are `close` instead.
+`against` compares case by case. A checker that compares by itself uses the functions below. `error
+> bound` lets NaN pass, since no comparison with NaN is true: use `close` instead.
 """
 
 import copy
@@ -30,12 +29,12 @@ def against(
     abs_tol: float = 0.0,
     why: Callable[..., str] = lambda *case: "",
 ) -> None:
-    """Calls an answer with each case's arguments, and wants what the reference gives for them.
+    """Calls an answer with each case's arguments and requires what the reference returns for them.
 
-    A wanted int, text or None must be met exactly, a float as `close` says; tuples, lists, sets and
-    dictionaries are compared entry by entry. Cases are tried from the shortest to the longest, so
-    that the first failure is the easiest to follow; `why(*case)` ends its message.
-    Raises: Wrong for that one, and for an answer that changes its arguments.
+    An int, text or None must be equal, a float `close`; tuples, lists, sets and dictionaries are
+    compared entry by entry. Cases run from the shortest to the longest, so that the first failure
+    is the easiest to follow; `why(*case)` ends its message.
+    Raises: Wrong for the first failure, or for an answer that changes its arguments.
     """
     names = list(inspect.signature(reference).parameters)
     for case in sorted(cases, key=lambda case: len(repr(case))):
@@ -63,9 +62,9 @@ def compare(
     why: Callable[[], str] = str,
     picture: Any = None,
 ) -> None:
-    """Wants an answer to be `want`, a tensor or what `against` takes.
+    """Requires an answer to equal `want`, a tensor or anything that `against` takes.
 
-    Of a long list, the message shows the first entry that differs.
+    For a long list, the message names the first entry that differs.
     Raises: Wrong, with a message that begins with `where` and ends with `why()`, and `picture`.
     """
     want = _plain(want)
@@ -84,10 +83,10 @@ def compare(
 
 
 def like(answer: Any, want: Any) -> Any:
-    """An answer as Python's own numbers and containers, as `want` has them.
+    """Converts an answer to Python's numbers and containers, with the types that `want` has.
 
-    What has another type altogether stays as it is. Raises: Wrong where a number, a list or a
-    dictionary is wanted and it is none.
+    Leaves other types unchanged. Raises: Wrong if a number, list or dictionary is wanted and the
+    answer is none.
     """
     if answer is None or want is None:
         return answer
@@ -118,13 +117,13 @@ def _same(got: Any, want: Any, *tolerances: float) -> bool:
 
 
 def _match(got: Any, want: Any) -> bool:
-    """Whether both are lists or tuples, of one length."""
+    """True if both are lists or tuples of the same length."""
     both = isinstance(got, tuple | list) and isinstance(want, tuple | list)
     return both and len(got) == len(want)
 
 
 def _written(value: Any) -> str:
-    """A value in a message: floats to six digits, what has a name by its name."""
+    """Formats a value for a message: floats to six digits, named objects by their name."""
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
     if type(value) in (tuple, list):
@@ -139,10 +138,9 @@ def _written(value: Any) -> str:
 
 
 def as_number(value: Any) -> float:
-    """A number as Python's own: an int stays one, infinity too.
+    """Converts a number, or an array of one entry, to Python's; an int stays an int.
 
-    NumPy's and torch's count, and so do their arrays of one entry. True and False are no numbers.
-    Raises: Wrong for anything else, and for NaN.
+    Accepts infinity, but neither True nor False. Raises: Wrong for anything else, and for NaN.
     """
     plain = _plain(value)
     while plain is not value and isinstance(plain, list) and len(plain) == 1:
@@ -156,9 +154,9 @@ def as_number(value: Any) -> float:
 
 
 def as_numbers(values: Any, count: int | None = None) -> list[float]:
-    """The numbers of a list, a tuple, an array, a tensor, a generator, or of anything like them.
+    """The numbers of a list, tuple, array, tensor, generator or similar, as Python's.
 
-    Raises: Wrong where one is NaN or no number, or where they aren't `count`.
+    Raises: Wrong if one is NaN or no number, or if there aren't `count` of them.
     """
     found = [as_number(one) for one in as_list(values)]
     if count is not None and len(found) != count:
@@ -167,10 +165,10 @@ def as_numbers(values: Any, count: int | None = None) -> list[float]:
 
 
 def as_list(values: Any, want: str = "a list") -> list[Any]:
-    """The entries of an array, a tensor, or anything iterable; those of an array are lists again.
+    """The entries of an array, a tensor or any iterable; entries that are arrays become lists, too.
 
-    Neither a text nor a dictionary is a list; a dictionary's keys or items are.
-    Raises: Wrong for what can't be gone through, or doesn't end; its message says `want`.
+    Accepts a dictionary's keys or items, but neither a text nor a dictionary.
+    Raises: Wrong for what isn't iterable, or doesn't end; its message says `want`.
     """
     plain = _plain(values)
     if not isinstance(plain, Iterable) or isinstance(plain, str | bytes | Mapping):
@@ -182,15 +180,15 @@ def as_list(values: Any, want: str = "a list") -> list[Any]:
 
 
 def close(got: float, want: float, rel_tol: float = 1e-6, abs_tol: float = 0.0) -> bool:
-    """Whether `got` is within `rel_tol · |want|` or `abs_tol` of `want`. NaN is close to nothing.
+    """True if `got` is within `rel_tol · |want|` or `abs_tol` of `want`; False for NaN.
 
-    The bound is a part of `want` alone, so that a huge answer isn't measured by itself.
+    The bound depends on `want` alone, so that a huge answer doesn't widen it.
     """
     return got == want or abs(got - want) <= max(rel_tol * abs(want), abs_tol) < math.inf
 
 
 def shown(value: Any) -> str:
-    """An answer in a message: its representation, cut where it is long."""
+    """Formats an answer for a message: its representation, cut if it is long."""
     try:
         text = repr(value)
     except Exception:
@@ -199,5 +197,5 @@ def shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What torch and NumPy hold, as Python's numbers and lists; anything else as it is."""
+    """Converts torch and NumPy values to Python's numbers and lists; leaves others unchanged."""
     return value.tolist() if callable(getattr(type(value), "tolist", None)) else value

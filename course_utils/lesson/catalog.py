@@ -1,4 +1,4 @@
-"""The chapters of the course, written and designed, with what each is built on."""
+"""The chapters of the course from data/course.json, and what their notebooks contain."""
 
 import json
 import re
@@ -15,7 +15,7 @@ PREDICT = r'^predict\(\s*"([\w.]+)"'
 
 @dataclass(frozen=True)
 class Chapter:
-    """`after` names the chapters, by number, whose words and tools this one uses."""
+    """A chapter; `after` has the numbers of the chapters that it builds on."""
 
     number: str
     stem: str
@@ -33,31 +33,32 @@ class Chapter:
 
     @property
     def minutes(self) -> int | None:
-        """How long it takes to read and run, exercises not counted, as its first cell says; None
-        where it isn't written, or doesn't say."""
+        """Minutes to read and run, without exercises, as the first cell says; None if it doesn't,
+        or if the chapter isn't written.
+        """
         first = "".join(_read(self.path)["cells"][0]["source"]) if self.is_written else ""
         found = re.search(r"^(\d+) minutes\b", first, re.M)
         return int(found[1]) if found else None
 
     def cells_before_the_exercises(self) -> list[str]:
-        """The ids of the code cells that hold no exercise and don't ask for a prediction alone."""
+        """Ids of the code cells that are neither exercises nor only predictions."""
         cells = [c for c in code_cells(self.path) if not re.match(PREDICT, c["source"])]
         return [c["id"] for c in cells if not c["id"].startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
-        """The names of the chapter's exercises, even where a reader overwrote their cells."""
+        """The names of the chapter's exercises, read from its solutions' notebook."""
         worked = code_cells(files.SOLUTIONS / self.path.name)
         found = (re.findall(r'^check\("([\w.]+)"', cell["source"], re.M) for cell in worked)
         return [name for names in found for name in names]
 
     def predictions(self) -> list[str]:
-        """The ids of the questions that the chapter lets its reader answer before a run."""
+        """The ids of the chapter's prediction questions."""
         found = (re.findall(PREDICT, cell["source"], re.M) for cell in code_cells(self.path))
         return [id for ids in found for id in ids]
 
 
 def chapters() -> list[Chapter]:
-    """All of the course, in order. Raises: OSError, ValueError where data/course.json is broken."""
+    """All chapters in order. Raises: OSError, ValueError if data/course.json is broken."""
     parts = json.loads((files.DATA / "course.json").read_text(encoding="utf-8"))
     return [
         Chapter(row["file"][:2], row["file"], row["title"], part, tuple(row["after"]))
@@ -72,7 +73,7 @@ def written() -> list[Chapter]:
 
 
 def code_cells(path: Path) -> list[dict[str, Any]]:
-    """The code cells of a notebook as they stand in the file, `source` as one string."""
+    """The code cells of a notebook's file, with `source` as one string."""
     cells = [cell for cell in _read(path)["cells"] if cell["cell_type"] == "code"]
     return [{**cell, "source": "".join(cell["source"])} for cell in cells]
 

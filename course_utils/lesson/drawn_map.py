@@ -1,4 +1,4 @@
-"""The map of the course: parts, chapters, and which one is built on which."""
+"""The map of the course: its parts and chapters, and what each chapter builds on."""
 
 import textwrap
 from collections import Counter
@@ -18,10 +18,11 @@ ROWS, WIDE, HIGH = 5, 0.74, 0.72
 
 @styled
 def course_map() -> Picture:
-    """A box a chapter, a column a part; an arrow leads from what is needed to what needs it.
+    """Draws a box for each chapter, a column for each part, and arrows from what a chapter builds
+    on.
 
-    Filled: written. Outlined: designed. ✓: every cell before its exercises was run here. A reader
-    who predicted finds how many of their predictions came near.
+    Filled boxes are written chapters, outlined ones are planned. ✓ means that every cell before the
+    exercises was run here. The box says how many of the reader's predictions came near.
     """
     title = "Take the chapters in any order that follows the arrows"
     figure, axes = one_panel(title, 5.8)
@@ -43,7 +44,7 @@ def course_map() -> Picture:
 
 
 def chapter_list() -> "Markdown":
-    """Every chapter that is written, with a link, minutes and exercises, as a Markdown table."""
+    """A Markdown table of the written chapters, with links, minutes and exercises."""
     from IPython.display import Markdown
 
     lines = ["| chapter | minutes | after | exercises |", "|---|---|---|---|"]
@@ -63,9 +64,9 @@ FIRST = (
 
 
 def recorded_on() -> "Markdown":
-    """A Markdown table of the machines that were recorded: when, with which torch, what of it.
+    """A Markdown table of the recorded machines, with date, torch version and chapters.
 
-    A chapter's experiments count where they have rows. With no recording: how to be the first.
+    A chapter counts if its experiments have rows. Without any recording: how to make the first.
     """
     from IPython.display import Markdown
 
@@ -88,7 +89,7 @@ def _machine_line(contents: list[Content]) -> str:
 
 
 def _places() -> dict[catalog.Chapter, tuple[float, float]]:
-    """The middle of each chapter's box: a column a part, the first on top."""
+    """The middle of each chapter's box: a column for each part, the first chapter on top."""
     seen: dict[str, int] = {}
     places = {}
     for chapter in catalog.chapters():
@@ -128,7 +129,7 @@ def _box(
 
 
 def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Down the column where they stand below each other, round what stands between, or across."""
+    """Draws an arrow: down a column, around boxes in between, or across."""
     (x0, y0), (x1, y1) = start, end
     if x0 != x1:
         tail, head, bend = (x0 + WIDE / 2, y0), (x1 - WIDE / 2, y1), 0.0

@@ -22,13 +22,13 @@ _tries: Counter[str] = Counter()
 
 
 class _Stopped(BaseException):
-    """What is raised in an answer that runs too long."""
+    """Raised in an answer that runs too long."""
 
 
 class Wrong(Exception):
-    """What a checker raises: what the answer did and what was wanted, drawn where that helps.
+    """Raised by a checker: what the answer did and what was wanted, with a picture if that helps.
 
-    `picture` is one, or a function that draws it when it is going to be shown.
+    `picture` is a picture, or a function that draws it when it is shown.
     """
 
     def __init__(self, message: str, picture: Any = None) -> None:
@@ -38,11 +38,11 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: what is to be done, its checker, its hints, and the room it stands in.
+    """An exercise: its task, its checker, its hints, and the chapter that it belongs to.
 
     `checker(answer)` returns what it tested the answer on, or raises Wrong. It draws its own
-    inputs, so that a hard-coded answer fails. `prepare` makes those that take long, once: its
-    time isn't the answer's.
+    inputs, so that a hard-coded answer fails. `prepare` makes slow inputs once; its time isn't
+    counted as the answer's.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Exercise:
 
     @property
     def solution(self) -> str:
-        """The notebook of the chapter's solutions, as a path below the project's root."""
+        """Path of the notebook with the chapter's solutions, relative to the project's root."""
         (chapter,) = (path for path in files.chapters() if _room(path) == self.room)
         return f"notebooks/solutions/{chapter.name}"
 
@@ -66,9 +66,9 @@ _found: dict[str, dict[str, Exercise]] = defaultdict(dict)  # by room and name, 
 def exercise(
     name: str, todo: str, hints: tuple[str, ...], prepare: Callable[[], Any] | None = None
 ) -> Callable[[Checker], Checker]:
-    """Makes the function below it the checker of exercise `name`, of the chapter it stands in.
+    """Decorator that makes a function the checker of exercise `name`, of the chapter it is in.
 
-    It stands in `course_utils.chapters.<room>.exercises`; there is more about each at `Exercise`.
+    Belongs in `course_utils.chapters.<chapter>.exercises`; `Exercise` describes the arguments.
     """
 
     def keep(checker: Checker) -> Checker:
@@ -81,7 +81,7 @@ def exercise(
 
 @dataclass(frozen=True)
 class Verdict:
-    """`passed` is None for a stub that nobody touched yet."""
+    """The result of a check; `passed` is None for a stub that nobody changed."""
 
     passed: bool | None
     message: str
@@ -89,9 +89,10 @@ class Verdict:
 
 
 def check(name: str, answer: Any) -> None:
-    """Prints what the checker of exercise `name` says of `answer`; never raises for an answer.
+    """Prints whether an answer to exercise `name` is right, and if not, what differs.
 
-    The first wrong try brings the first hint, the next the next, then the way to the solution.
+    Never raises because of the answer. Each wrong try prints the next hint, then how to see the
+    solution.
     Raises: LookupError for an exercise that doesn't exist.
     """
     exercise = find(name)
@@ -108,7 +109,7 @@ def check(name: str, answer: Any) -> None:
 
 
 def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdict:
-    """The verdict on an answer. One that raises, or runs over the limit, is a wrong one."""
+    """The verdict on an answer; one that raises, or exceeds the time limit, is wrong."""
     exercise = find(name)
     if is_stub(answer):
         return Verdict(None, f"Not tried yet: {exercise.todo}")
@@ -134,7 +135,7 @@ def grade(name: str, answer: Any, limit_seconds: float = LIMIT_SECONDS) -> Verdi
 
 
 def hint(name: str, number: int = 1) -> None:
-    """Prints a hint of exercise `name`, the first unless another is asked for."""
+    """Prints a hint of exercise `name`: the first one, or hint `number`."""
     print(_hint(find(name), number))
 
 
@@ -149,7 +150,7 @@ def solution(name: str) -> None:
 
 
 def find(name: str) -> Exercise:
-    """The exercise `chapter.what`; LookupError, with the names there are, for another."""
+    """The exercise `chapter.what`. Raises: LookupError, with the existing names, for another."""
     known = {one.name: one for one in all_exercises()}
     if name not in known:
         raise LookupError(f"No exercise is called {name!r}. There are: {', '.join(known)}.")
@@ -157,7 +158,7 @@ def find(name: str) -> Exercise:
 
 
 def is_stub(answer: Any) -> bool:
-    """An answer nobody touched: None, `...`, or a function of nothing but a docstring or `...`."""
+    """True for an unchanged stub: None, `...`, or a function with only a docstring or `...`."""
     if answer is None or answer is ...:
         return True
     code = getattr(answer, "__code__", None)
@@ -173,18 +174,18 @@ CHAPTERS = files.ROOT / "course_utils" / "chapters"
 
 
 def all_exercises() -> list[Exercise]:
-    """Every exercise of the course, in the order of its chapters."""
+    """Every exercise of the course, in the order of the chapters."""
     return [one for room in rooms() for one in exercises_of(room)]
 
 
 def rooms() -> list[str]:
-    """The chapters that have exercises, as their folders in `course_utils.chapters` are called."""
+    """The folders in `course_utils.chapters` that have exercises."""
     names = map(_room, files.chapters())
     return [name for name in names if (CHAPTERS / name / "exercises.py").exists()]
 
 
 def exercises_of(room: str) -> list[Exercise]:
-    """The exercises of a room, in the order in which their checkers stand in its file."""
+    """The exercises of a chapter's folder, in the order of their checkers in its file."""
     import_module(f"course_utils.chapters.{room}.exercises")
     return list(_found[room].values())
 
@@ -213,7 +214,7 @@ def _said(error: BaseException) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """The line of the learner's own code that raised, where there is one."""
+    """The line of the reader's code that raised, if there is one."""
     steps = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
     own = [step for step in steps if not any(one in step.filename for one in LIBRARIES)]
     if not own:

@@ -1,8 +1,8 @@
-"""The notebook page that runs: keeps the reader's progress, names the cell that a name is missing
-from, and saves a demonstration.
+"""Follows the page that runs: keeps the reader's progress, explains a missing name, and lets a
+demonstration go on.
 
-`attach` is called by `start`. In a demonstration (`python -m course_utils demo`), a cell that
-fails shows what is stored for it, says so, and lets the cells after it run.
+`attach` is called by `start`. In a demonstration (`python -m course_utils demo`), a cell that fails
+shows its stored outputs and says so, and the cells after it run.
 """
 
 import ast
@@ -24,7 +24,7 @@ _attached: list["Page"] = []
 
 
 class Page:
-    """The cells of a chapter's file, found again by id, or by source where the page has no ids."""
+    """The cells of a chapter's file; a running cell is found by id, else by its source."""
 
     def __init__(self, shell: Any, chapter: str, path: Path) -> None:
         self.shell, self.chapter = shell, chapter
@@ -32,23 +32,23 @@ class Page:
         self.runs: Any = None  # what IPython says of the cell that runs now
 
     def find(self, info: Any) -> dict[str, Any] | None:
-        """The stored cell that IPython's `info` is about; None for a cell of one's own."""
+        """The stored cell that is running; None for a cell that the reader added."""
         cell = self.cells.get(getattr(info, "cell_id", None) or "")
         source = info.raw_cell.strip()
         by_source = (c for c in self.cells.values() if c["source"].strip() == source)
         return cell or next(by_source, None)
 
     def unchanged(self, info: Any) -> dict[str, Any] | None:
-        """The stored cell that `info` is about; None where the reader has changed its source."""
+        """The stored cell that is running; None if the reader added it or changed its source."""
         cell = self.find(info) if info is not None else None
         return cell if cell and cell["source"].strip() == info.raw_cell.strip() else None
 
     def before_cell(self, info: Any) -> None:
-        """What IPython calls before each cell."""
+        """Called by IPython before each cell."""
         self.runs = info
 
     def after_cell(self, result: Any) -> None:
-        """What IPython calls after each cell."""
+        """Called by IPython after each cell."""
         if result is None or result.info is None:
             return
         if not result.success and os.environ.get(DEMO):
@@ -78,7 +78,7 @@ class Page:
             )
 
     def fall_back(self, result: Any, cell: dict[str, Any]) -> None:
-        """Shows the stored outputs under one sentence, and takes the failure from the result."""
+        """Shows the stored outputs under one sentence and removes the failure from the result."""
         from IPython.display import HTML, display
 
         display(HTML(STORED.format(_why(result.error_before_exec or result.error_in_exec))))
@@ -89,13 +89,13 @@ class Page:
     def keep_quiet(
         self, _shell: Any, kind: type, error: Any, trace: Any, tb_offset: int | None = None
     ) -> None:
-        """Shows the traceback of a cell that failed, unless its stored outputs are to be shown."""
+        """Shows the traceback of a failed cell, unless its stored outputs will be shown."""
         if not self.unchanged(self.runs):
             self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 def names_of(source: str) -> set[str]:
-    """The names that a cell defines for the cells after it; none for a cell of another language."""
+    """The names that a cell defines for later cells; empty for cells of ranks or other languages."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     if source.startswith("%%"):  # run by ranks, or no Python
@@ -116,14 +116,14 @@ def names_of(source: str) -> set[str]:
 
 
 def offer(**functions: Any) -> None:
-    """Gives the notebook these names, unless it has others of the same name."""
+    """Adds names to the notebook, unless it has its own of that name."""
     if shell := _shell():
         for name, function in functions.items():
             shell.user_ns.setdefault(name, function)
 
 
 def attach(chapter: str, path: Path) -> None:
-    """Follows the cells of `chapter`, whose file is `path`, in this kernel; elsewhere nothing."""
+    """Follows the cells of `chapter` in this kernel; does nothing outside a kernel."""
     shell = _shell()
     if shell is None or not (progress.is_kept() or os.environ.get(DEMO)):
         return
@@ -139,7 +139,7 @@ def attach(chapter: str, path: Path) -> None:
 
 
 def detach() -> None:
-    """Leaves the page as it was before `attach`."""
+    """Undoes `attach`."""
     while _attached:
         page = _attached.pop()
         page.shell.events.unregister("pre_run_cell", page.before_cell)

@@ -1,6 +1,6 @@
-"""`predict` takes the reader's guess before the run, `answer` says afterwards how far off it was.
+"""`predict` takes the reader's guess before the run, `answer` says afterwards how close it was.
 
-A page reads as well where nobody guesses: then neither says a word.
+Without a guess, neither prints anything.
 """
 
 import html
@@ -55,7 +55,7 @@ class Box(widgets.HBox):
 
 
 def _field(among: Sequence[str]) -> Any:
-    """A line to type into, or a list of which Ctrl or Shift chooses several."""
+    """A text field, or a list in which Ctrl or Shift selects several."""
     if not among:
         hint = "a number, or 2 to 5"
         return widgets.Text(placeholder=hint, continuous_update=False, layout={"width": "11em"})
@@ -65,9 +65,8 @@ def _field(among: Sequence[str]) -> Any:
 def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()) -> None:
     """Takes your guess: write it in place of `...`, or into the box under the cell.
 
-    A guess is a number in `unit`, or a range (2, 5); where there are names to choose from
-    (`among`), one of them, or a list of several. One that can't be read is said to be none, and
-    the page goes on.
+    A guess is a number in `unit`, or a range (2, 5); with `among`, one of its names or a list of
+    several. A guess that can't be read gets a sentence that says so, and the page continues.
     Raises: ValueError for an id that isn't `chapter.what`.
     """
     if not ID.fullmatch(id):
@@ -83,7 +82,7 @@ def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()
 
 
 def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
-    """Keeps a guess; what there is to say of it, which is nothing where there is none."""
+    """Keeps a guess and returns a sentence about it, empty if there is nothing to say."""
     try:
         made = guesses.make(id, guess, unit, among)
     except GuessError as problem:
@@ -97,13 +96,12 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
 
 
 def answer(id: str, found: Any, exact: bool = False) -> None:
-    """Says how far the guess was from what was `found`; nothing where there was no guess.
+    """Prints how far the guess was from what was `found`; nothing without a guess.
 
-    A number is in seconds, bytes or as a share where the question's unit is one of time, of bytes
-    or %, else in that unit. Where names were to choose from, it is a name, or several of them.
-    None says that this machine can't tell. `exact` says that only the very number is near: it can
-    be told without measuring. Whether the first guess at each question came near is kept, where
-    it was made before its answer.
+    A number is in seconds, bytes, or as a share, for questions in units of time, of bytes, or %,
+    else in the question's unit. For a choice of names, `found` is one or several of them. None says
+    that this machine can't tell. `exact` counts only the exact number as near. Keeps whether the
+    first guess at the question came near, if it was made before the answer was shown.
     """
     guess = guesses.of(id)
     _found[id] = found
@@ -120,10 +118,10 @@ def answer(id: str, found: Any, exact: bool = False) -> None:
 
 
 def verdict(guess: Guess, found: Any) -> tuple[str, bool]:
-    """The guess beside what was found, in a sentence or two, and whether it came near.
+    """Compares guess and answer in a sentence or two, and returns whether the guess came near.
 
-    Near is within 2 times (3 dB), a range no wider than 4 times with the answer in it, just the
-    right names, or, where the answer is exact, that very number.
+    Near is within a factor of 2, a range that holds the answer and spans at most a factor of 4,
+    exactly the right names, or, for an exact answer, that number.
     """
     if found is None:
         return f"You predicted {guess}. This machine can't tell.", False

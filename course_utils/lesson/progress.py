@@ -1,7 +1,7 @@
-"""What you ran and solved on this machine: one small file, which is sent nowhere.
+"""What the reader ran and solved on this machine, in one small file that is sent nowhere.
 
-The file is `.progress.json` in the folder of the course, or what COURSE_PROGRESS names. It is
-written whole or not at all. Where it can't be written, nothing is kept and nothing fails.
+The file is `.progress.json` in the course's folder, or the one that COURSE_PROGRESS names. It is
+written whole or not at all; if it can't be written, nothing is kept and nothing fails.
 """
 
 import json
@@ -22,21 +22,21 @@ Kept = dict[str, Any]
 
 
 def path() -> Path:
-    """The file that progress is kept in."""
+    """The file that keeps the progress."""
     named = os.environ.get(FILE)
     return Path(named).expanduser() if named else files.ROOT / ".progress.json"
 
 
 def is_kept() -> bool:
-    """Whether this run keeps progress: somebody sits here, or a file was named for it."""
+    """True if this run keeps progress: a person watches, or COURSE_PROGRESS names a file."""
     return bool(os.environ.get(FILE)) or is_attended()
 
 
 def read() -> Kept:
-    """`cells`: the ids run, by chapter; `passed`: exercises; `predicted`: whether each first guess
-    came near; `seen`: questions whose answers came before a guess.
+    """The progress: `cells`, ids by chapter; `passed`, exercises; `predicted`, whether each first
+    guess came near; `seen`, questions whose answers were shown before a guess.
 
-    Empty where no whole file is there; a file of before there were predictions has none.
+    Empty without a whole file. A file from before predictions has none of those.
     """
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
@@ -50,12 +50,12 @@ def read() -> Kept:
 
 
 def nothing() -> Kept:
-    """What is kept of somebody who did nothing yet."""
+    """Empty progress."""
     return {"cells": {}, "passed": [], "predicted": [], "seen": []}
 
 
 def ran_cell(chapter: str, cell: str) -> None:
-    """Keeps that a cell of a chapter ran without an error."""
+    """Records that a cell of a chapter ran without an error."""
 
     def add(kept: Kept) -> None:
         kept["cells"].setdefault(chapter, []).append(cell)
@@ -65,24 +65,24 @@ def ran_cell(chapter: str, cell: str) -> None:
 
 
 def passed(exercise: str) -> None:
-    """Keeps that an answer to the exercise was right."""
+    """Records a right answer to an exercise."""
     if exercise not in read()["passed"]:
         _change(lambda kept: kept["passed"].append(exercise))
 
 
 def is_seen(question: str) -> bool:
-    """Whether its answer was shown here before, to somebody who hadn't guessed."""
+    """True if the question's answer was shown here before a guess was made."""
     return question in read()["seen"]
 
 
 def saw(question: str) -> None:
-    """Keeps that the answer was shown to somebody who hadn't guessed."""
+    """Records that the answer was shown before a guess was made."""
     if not is_seen(question) and is_kept():
         _change(lambda kept: kept["seen"].append(question))
 
 
 def predicted(question: str, near: bool) -> None:
-    """Keeps whether a guess came near; the first one at each question stands."""
+    """Records whether a guess came near; the first guess at each question counts."""
 
     def add(kept: Kept) -> None:
         if question not in (one["id"] for one in kept["predicted"]):
@@ -92,19 +92,19 @@ def predicted(question: str, near: bool) -> None:
 
 
 def clear() -> None:
-    """Forgets everything. Raises: OSError where the file can't be removed."""
+    """Forgets everything. Raises: OSError if the file can't be removed."""
     path().unlink(missing_ok=True)
     _lock_path().unlink(missing_ok=True)
 
 
 def is_run(kept: Kept, chapter: catalog.Chapter) -> bool:
-    """Whether every cell before the exercises was run, on one day or on several."""
+    """True if every cell before the exercises has been run, in one session or several."""
     wanted = chapter.cells_before_the_exercises()
     return bool(wanted) and set(wanted) <= set(kept["cells"].get(chapter.stem, []))
 
 
 def report() -> str:
-    """A line for each chapter that is written: cells run, exercises passed, what was foreseen."""
+    """A line for each written chapter: cells run, exercises passed, predictions near."""
     if not is_kept():
         return "Run this cell to see yours: this output is of a run without a reader."
     kept = read()
@@ -113,7 +113,7 @@ def report() -> str:
 
 
 def count_near(kept: Kept, questions: Collection[str]) -> tuple[int, int]:
-    """Of some questions: how many were predicted, and how many of these came near."""
+    """How many of the questions were predicted, and how many predictions came near."""
     of_these = [one for one in kept["predicted"] if one["id"] in questions]
     return len(of_these), sum(one["near"] for one in of_these)
 
@@ -138,7 +138,7 @@ def _where() -> str:
 
 
 def _change(change: Any) -> None:
-    """Reads, changes and writes the file, alone among all kernels; silent where it can't."""
+    """Reads, changes and writes the file under a lock; does nothing if it can't."""
     if not is_kept():
         return
     from filelock import FileLock

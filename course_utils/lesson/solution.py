@@ -1,4 +1,4 @@
-"""The worked solution of an exercise, taken from its notebook to the page that asks for it."""
+"""Shows the worked solution of an exercise, from its notebook, on the page that asks."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,7 @@ from course_utils.core import files
 
 
 class Worked:
-    """Words and code of a solution; shows itself on a page as Markdown, elsewhere as text."""
+    """Words and code of a solution; displays as Markdown on a page, else as text."""
 
     def __init__(self, words: str, code: str) -> None:
         self.words, self.code = words, code
@@ -20,9 +20,9 @@ class Worked:
 
 
 def worked(exercise: str, notebook: str) -> Worked:
-    """The section of `notebook`, a path below the root, that ends in the exercise's check.
+    """The section of `notebook` (a path relative to the root) that ends in the exercise's check.
 
-    Raises: LookupError where the notebook has no such check.
+    Raises: LookupError if the notebook has no such check.
     """
     import nbformat
 
@@ -44,7 +44,7 @@ def worked(exercise: str, notebook: str) -> Worked:
 
 
 def _imports(code: str, earlier: list[str]) -> str:
-    """The imports of earlier cells whose names `code` uses, so that it runs where it is pasted."""
+    """The imports of earlier cells that `code` needs, so that it runs where it is pasted."""
     used = {node.id for node in ast.walk(_tree(code)) if isinstance(node, ast.Name)}
     found = []
     for cell in earlier:
@@ -58,6 +58,6 @@ def _imports(code: str, earlier: list[str]) -> str:
 
 
 def _tree(code: str) -> ast.Module:
-    """The code of a cell, without magics."""
+    """The parsed code of a cell, without magics."""
     lines = code.splitlines()
     return ast.parse("\n".join(x for x in lines if not x.lstrip().startswith(("%", "!"))))

@@ -1,4 +1,4 @@
-"""`start`: the one line of set-up that every chapter has."""
+"""`start`: the line of set-up that every chapter has."""
 
 import os
 import random
@@ -17,10 +17,10 @@ STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
 
 
 def start(chapter: str, seed: int = 0) -> None:
-    """Begins a chapter: seeds every generator, prints what this machine shows live.
+    """Begins a chapter: seeds every generator and prints what this machine shows live.
 
-    `hint` and `solution` can be called on the page without an import.
-    From now on `from d2l import torch as d2l` works too, here and on ranks that start later.
+    Afterwards `hint` and `solution` can be called without an import, and `from d2l import torch as
+    d2l` works, here and on ranks that start later.
     Raises: LookupError for a chapter that doesn't exist.
     """
     import numpy
