@@ -14,7 +14,7 @@ NARROW = 0.003  # of the whole: an edge as wide as the bar would hide it
 
 @dataclass(frozen=True)
 class Span:
-    """Work `label` on `row`, from `start` to `end` in seconds of one clock, with a `note` inside."""
+    """Work `label` on `row`, from `start` to `end` seconds of one clock, with a `note` inside."""
 
     row: str
     label: str
