@@ -95,7 +95,7 @@ class Page:
 
 
 def names_of(source: str) -> set[str]:
-    """The names that a cell defines for later cells; empty for cells of ranks and languages."""
+    """The names that a cell defines for later cells; none for a `%%` cell."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     if source.startswith("%%"):  # run by ranks, or no Python
