@@ -24,15 +24,17 @@ def draw_queue(launch: int, run: int, back: int, n: int, depth: int) -> tuple[Pi
     spans = queue_spans(launch * 1e-6, run * 1e-6, back * 1e-6, n, depth)
     total = max(span.end for span in spans) * 1e6
     waiting = n * (launch + run + back)
-    return draw(spans, title(launch, run), ["frontend", "backend"], exact=True), (
+    return draw(spans, title(launch, run, depth), ["frontend", "backend"], exact=True), (
         f"queued: <b>{total:.0f} µs</b> · waiting after each launch, N·(t1+t2+t3): "
         f"<b>{waiting} µs</b> · {waiting / total:.2f} times faster · "
         f"backend busy {n * run / total:.0%} of the time"
     )
 
 
-def title(launch: int, run: int) -> str:
-    """Which side is the bottleneck."""
+def title(launch: int, run: int, depth: int) -> str:
+    """Names the bottleneck. From a depth of 2 on, a launch overlaps with the work before it."""
+    if depth == 1:
+        return "A queue of one: frontend and backend take turns"
     if launch > run:
         return "Launch-bound: the backend starves between launches"
     if launch < run:

@@ -217,21 +217,25 @@ def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[li
         rows += [["typed", decimal(typed)], ["error", ulps if error else "none"]]
     rows.append(["ulp", decimal(ulp)])
     if math.isfinite(value):
-        low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
-        rows.append(["neighbours", f"{decimal(low)}  and  {decimal(high)}"])
-    return [*rows, [f"in {other.name}", _elsewhere(value, other)]]
+        beside = (float(fmt.next_down(value)), float(fmt.next_up(value)))
+        rows.append(["neighbours", "  and  ".join(_neighbour(fmt, one) for one in beside)])
+    return [*rows, [f"in {other.name}", _elsewhere(typed, other)]]
 
 
-def _elsewhere(value: float, other: Format) -> str:
+def _neighbour(fmt: Format, number: float) -> str:
+    return "none" if math.isinf(number) and not fmt.has_infinity else decimal(number)
+
+
+def _elsewhere(typed: Number, other: Format) -> str:
+    """What another format makes of the number that was typed."""
     try:
-        there = float(other.round(value))
+        there = nearest(other, typed)
     except ValueError as problem:
         return str(problem)
-    if there == value:
-        return f"{decimal(there)}, nothing lost"
-    if not math.isfinite(there):
-        return str(there)
-    return f"{decimal(there)}, off by {decimal(Fraction(there) - Fraction(value))}"
+    if isinstance(typed, float) or not math.isfinite(there):
+        return decimal(there)
+    lost = Fraction(there) - typed
+    return f"{decimal(there)}, off by {decimal(lost)}" if lost else f"{decimal(there)}, exactly"
 
 
 def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]]:

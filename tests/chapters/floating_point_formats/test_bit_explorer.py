@@ -27,6 +27,15 @@ def test_the_error_shown_is_against_what_was_typed_in_whichever_format():
     assert sum(len(bits) for _, bits in explorer.state["fields"]) == 7
 
 
+def test_another_format_gets_what_was_typed_and_the_last_number_has_one_neighbour():
+    explorer = BitExplorer("1e9", FP16)  # too large for FP16, not for BF16
+    assert row(explorer, "in BF16") == f"{238 * 2**22}, off by {238 * 2**22 - 10**9}"
+    explorer.action = {"do": "choose", "with": "INT8"}
+    assert row(explorer, "neighbours").endswith("  and  none")
+    explorer = BitExplorer("-6", E2M1)
+    assert row(explorer, "neighbours") == "none  and  -4"
+
+
 def test_flipping_stepping_and_halving_act_on_the_bits_and_a_bad_number_on_nothing():
     explorer = BitExplorer("1", FP16)
     explorer.action = {"do": "flip", "with": 0}
