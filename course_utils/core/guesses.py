@@ -13,6 +13,7 @@ BYTES = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "kB": 1e3, "MB": 1e6, "
 SCALES = SECONDS | BYTES | {"%": 0.01}  # to seconds, bytes, shares; others stand
 HOW = "write a number, such as 2.7, 1/3 or 1e6, or a range, such as (2, 5)"
 TO = r"\s+to\s+|\s*–\s*|,\s+|(?<=\d)\s*-\s*(?=[\d.])"  # in a range that was typed
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 _made: dict[str, "Guess"] = {}
 
 
@@ -38,9 +39,9 @@ class Guess:
     def __str__(self) -> str:
         if self.among:
             return ", ".join(name for name in self.among if name in self.named)
-        low, high = _short(self.low), _short(self.high)
+        low, high = short(self.low), short(self.high)
         if self.low == self.high == 1:
-            return f"1 {self.unit.removesuffix('s')}".strip()
+            return f"1 {_singular(self.unit)}".strip()
         number = low if self.low == self.high else f"{low} to {high}"
         return f"{number} {self.unit}".strip()
 
@@ -85,10 +86,11 @@ def written(unit: str, found: Any) -> str:
     if unit in SECONDS:
         return format_seconds(found)
     is_measured = hasattr(found, "others") or not float(found).is_integer()
-    return f"{'≈ ' if is_measured else ''}{_short(truth_in(unit, found))} {unit}".strip()
+    return f"{'≈ ' if is_measured else ''}{short(truth_in(unit, found))} {unit}".strip()
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """A number in three digits, with commas between thousands."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
@@ -101,8 +103,11 @@ def _is_empty(wanted: Any) -> bool:
 
 def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
-    names = list(wanted) if several else [wanted]
     known = {name.casefold(): name for name in among}
+    if isinstance(wanted, str) and wanted.strip().casefold() not in known:
+        names = [name.strip() for name in wanted.split(",")]
+    else:
+        names = list(wanted) if several else [wanted.strip() if isinstance(wanted, str) else wanted]
     unknown = [name for name in names if str(name).casefold() not in known]
     if unknown:
         raise GuessError(f"{unknown[0]!r} isn't among the answers: {', '.join(among)}")
@@ -110,18 +115,35 @@ def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
 
 
 def _ends(wanted: Any, unit: str) -> tuple[float, float]:
-    """From a number or a pair, or from what people type: `2.7`, `1/3`, `1e6`, `2 to 5`, `2–5`."""
+    """From a number or a pair, or from what people type: `2.7`, `1/3`, `1e6`, `2 to 5`, `3 µs`."""
+    scale = 1.0
     if isinstance(wanted, str):
-        parts = re.split(TO, wanted.strip().strip("()[]").removesuffix(unit))
+        text, scale = _without_unit(wanted.strip().strip("()[]"), unit)
+        parts = re.split(TO, text)
     else:
         parts = list(wanted) if isinstance(wanted, (tuple, list)) else [wanted]
     try:
-        numbers = [_number(part) for part in parts]
+        numbers = [scale * _number(part) for part in parts]
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         numbers = []
     if len(numbers) not in (1, 2) or not all(map(math.isfinite, numbers)):
-        raise GuessError(f"{wanted!r:.40} isn't a guess that can be read: {HOW}")
+        where = f", in {unit}" if unit else ""
+        raise GuessError(f"{wanted!r:.40} isn't a guess that can be read: {HOW}{where}")
     return min(numbers), max(numbers)
+
+
+def _without_unit(text: str, unit: str) -> tuple[str, float]:
+    """The text before a unit, and how many of the question's units that unit is."""
+    family = next((units for units in (SECONDS, BYTES) if unit in units), {unit: 1.0})
+    for other in sorted({*family, _singular(unit)} - {""}, key=len, reverse=True):
+        if text.endswith(other):
+            return text.removesuffix(other), family.get(other, 1.0) / family[unit]
+    return text, 1.0
+
+
+def _singular(unit: str) -> str:
+    """`time` for `times`; a unit such as `ms` or `GB/s` has no plural."""
+    return unit.removesuffix("s") if len(unit) > 3 and "/" not in unit else unit
 
 
 def _number(part: Any) -> float:
@@ -130,5 +152,13 @@ def _number(part: Any) -> float:
         raise TypeError
     if isinstance(part, str):
         above, _, below = part.partition("/")
-        return float(above) / float(below or 1)
+        return _plain(above) / _plain(below or "1")
     return float(part)
+
+
+def _plain(text: str) -> float:
+    """A number that may have commas between thousands. Raises: ValueError for `024` and others."""
+    text = text.strip()
+    if re.match(r"[-+]?0\d", text):
+        raise ValueError(text)
+    return float(text.replace(",", "") if THOUSANDS.fullmatch(text) else text)

@@ -77,7 +77,7 @@ def compare(
         place = next(at for at, pair in pairs if not _same(*pair, rel_tol, abs_tol))
         places.append(place)
         got, want = got[place], want[place]
-    where += f", in place {places}" if places else ""
+    where += f", entry {places}" if places else ""
     gave = f"you gave {_written(got):.{MOST_SHOWN}}; it is {_written(want):.{MOST_SHOWN}}"
     raise Wrong(f"{where}: {gave}{why()}", picture)
 

@@ -8,6 +8,7 @@ shows its stored outputs and says so, and the cells after it run.
 import ast
 import html
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ STORED = (
     "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
     "<b>Stored, not live.</b> {}</div>"
 )
+OWN_NAMES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _attached: list["Page"] = []
 
 
@@ -72,8 +74,8 @@ class Page:
         found = next((cell for cell in earlier if missing in names_of(cell["source"])), None)
         if found:
             print(
-                f"`{missing}` comes from an earlier cell, which hasn't run in this kernel. It "
-                f"begins with\n    {found['source'].strip().splitlines()[0]}\n"
+                f"`{missing}` comes from an earlier cell, which hasn't run here, or "
+                f"failed. It begins with\n    {found['source'].strip().splitlines()[0]}\n"
                 "Run it first (or all of them: Run → Run All Above Selected Cell)."
             )
 
@@ -104,14 +106,21 @@ def names_of(source: str) -> set[str]:
         tree = ast.parse(TransformerManager().transform_cell(source))
     except SyntaxError:
         return set()
+    return _bound_in(tree.body)
+
+
+def _bound_in(body: Iterable[ast.AST]) -> set[str]:
+    """The names that statements bind, without those inside functions, classes, comprehensions."""
     names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif not isinstance(node, OWN_NAMES):
+            names |= _bound_in(ast.iter_child_nodes(node))
     return names
 
 

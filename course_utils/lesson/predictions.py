@@ -147,7 +147,9 @@ def verdict(guess: Guess, found: Any) -> tuple[str, bool]:
     if nearest * truth <= 0:
         return f"{said}that was too {side}.", False
     factor = max(nearest / truth, truth / nearest)
-    off_by = "you foresaw it" if factor < 1.1 else f"you were ≈ {factor:,.3g} times too {side}"
+    off_by = (
+        "you foresaw it" if factor < 1.1 else f"you were ≈ {guesses.short(factor)} times too {side}"
+    )
     return f"{said}{off_by}.", low == high and factor <= NEAR
 
 

@@ -117,7 +117,7 @@ def test_the_shortest_case_that_fails_is_shown_with_both_results():
     )
     rows = [[0.25] * 20, [0.5] * 20]
     assert said(lambda n: np.array(rows) / n, lambda n: rows, [(2,)]) == (
-        "for n=2, in place [0, 0]: you gave 0.125; it is 0.25"
+        "for n=2, entry [0, 0]: you gave 0.125; it is 0.25"
     )
     ends = said(lambda n: 2.5, lambda n: 1 / 3, [(3,)], why=lambda n: f" ({n} parts)")
     assert ends == "for n=3: you gave 2.5; it is 0.333333 (3 parts)"

@@ -61,11 +61,17 @@ class Ran:
 
 
 def test_a_missing_name_is_said_with_the_earlier_cell_that_defines_it(tmp_path, capsys):
-    cells = ["import torch as t", "%time\nn, m = 1, 2", "def n(a): ...\nm = 3", "m + n", "m = 4"]
+    cells = [
+        "import torch as t",
+        "%time\nn, m = 1, 2",
+        "class n:\n    def t(self, a):\n        k = [t for t in a]\nif n:\n    m = 3",
+        "m + n",
+        "m = 4",
+    ]
     path = notebook(tmp_path / "02_async_execution.ipynb", *[(cell,) for cell in cells])
     followed = page.Page(None, "02_async_execution", path)
     where = list(followed.cells.values())[3]
-    for name, said in (("m", "    def n(a): ...\n"), ("t", "    import torch as t\n"), ("a", "")):
+    for name, said in (("m", "    class n:\n"), ("t", "    import torch as t\n"), ("k", "")):
         followed.after_cell(Ran(where, NameError(name, name=name)))
         printed = capsys.readouterr().out
         assert said in printed and bool(printed) == bool(said)

@@ -1,7 +1,8 @@
 """Each page's size and minutes against the budgets of the design, section 3.
 
 `OVER` lists what pages exceed until they are rewritten. It may only shrink: an entry that a page
-has come below must be lowered, and one that is within its budget must go.
+has come below must be lowered, and one that is within its budget must go. A
+skeleton that `make new` made has no budgets yet.
 """
 
 import re
@@ -66,6 +67,8 @@ def minutes_needed(page, words, predictions):
 @chapters
 def test_a_page_keeps_within_its_budgets_or_gets_no_larger(path):
     found, listed = sizes(path), OVER.get(path.stem[:2], {})
+    if "✎" in path.read_text(encoding="utf-8"):
+        pytest.skip("a skeleton")
     for what, (least, most) in BUDGETS.items():
         size = round(found[what], 2)
         if what not in listed:

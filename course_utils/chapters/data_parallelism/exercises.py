@@ -142,9 +142,12 @@ def check_average(average: Callable[[list[Tensor], int, PlayedLink], None]) -> s
         def work(link: PlayedLink, given: Any = given, counts: Any = counts) -> None:
             average(given[link.rank], counts[link.rank], link)
 
+        before = [[x.clone() for x in gradients] for gradients in given]
         _play(n, work)
         for rank, gradients in enumerate(given):
             where = f"shards of {counts}: the gradients on rank {rank}"
+            if all(map(torch.equal, gradients, before[rank])):
+                raise Wrong(f"{where} are unchanged: write the averages into them, with copy_ say")
             compare(gradients, [x.tolist() for x in want], where, 1e-5, 1e-5)
     return "2, 3 and 4 ranks with random shards, one of them empty"
 

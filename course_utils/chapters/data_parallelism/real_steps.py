@@ -172,7 +172,7 @@ def timed(step: Callable[[], Tensor]) -> dict[str, float]:
     return {"seconds": seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
-def time_data_parallel(gpus: int, batch: int) -> dict[str, float]:
+def time_data_parallel(gpus: int, batch: int, times: int = 10) -> dict[str, float]:
     """A step of nn.DataParallel with ResNet-18, `batch` images a GPU, in this one process.
 
     `seconds` and the peak bytes of GPU 0 and of the fullest other. Needs two GPUs or more.
@@ -183,13 +183,13 @@ def time_data_parallel(gpus: int, batch: int) -> dict[str, float]:
     model = nn.DataParallel(resnet18_for_28().cuda(), list(range(gpus)))
     step = resnet_step(model, batch * gpus, "cuda")
     began = 0.0
-    for done in range(13):
+    for done in range(times + 3):
         if done == 3:  # the first three warm up
             synchronize()
             began = time.perf_counter()
         step()
     synchronize()
-    seconds = (time.perf_counter() - began) / 10
+    seconds = (time.perf_counter() - began) / times
     peaks = [torch.cuda.max_memory_allocated(index) for index in range(gpus)]
     return {"seconds": seconds, "first_bytes": peaks[0], "other_bytes": max(peaks[1:])}
 

@@ -64,6 +64,8 @@ def scored(**functions: Any) -> str:
 
 
 def _says(same: int, requests: int, on_a_gpu: int, asked: int) -> str:
+    if (same, on_a_gpu) == (requests, asked):
+        return "Such a case didn't come up in the training runs, which your allocator gets right."
     return (
         f"Your allocator answers {same:,} of {requests:,} requests as the real one does. "
         f"{on_a_gpu} of {asked} at a real GPU's addresses (published snapshots)."
@@ -221,7 +223,7 @@ def check_diagnose(diagnose: Callable[[Any], str]) -> str:
             raise Wrong(f"want one of {', '.join(map(repr, DISEASES))}, got {shown(said)}")
         if str(said) != disease:
             raise Wrong(
-                f"'{said}' is what you say of a program with {disease!r}",
+                f"you said '{said}' of a program whose answer is {disease!r}",
                 partial(draw_timeline, of, disease),
             )
     return f"{len(_patients())} histories: " + ", ".join(DISEASES)

@@ -95,12 +95,14 @@ INPUT, GRADIENT = "the input", "the gradient for the input"
 
 
 class Value:
-    """What goes into layer `place`, or the gradient for it; `place` of a chain's output is `n`."""
+    """The input of layer `place` of `n`, or the gradient for it; the chain's output has place n."""
 
-    def __init__(self, what: str, place: int) -> None:
-        self.what, self.place = what, place
+    def __init__(self, what: str, place: int, n: int) -> None:
+        self.what, self.place, self.n = what, place, n
 
     def __repr__(self) -> str:
+        if self.place == self.n:
+            return "the chain's output" if self.what == INPUT else "grad, that for the output"
         return f"{self.what} of layer {self.place}"
 
 
@@ -150,7 +152,7 @@ class CountedChain:
 
     def make(self, what: str, place: int, call: str = "") -> Value:
         """A new value, made by `call`. Raises: Wrong where too many are alive with it."""
-        value = Value(what, place)
+        value = Value(what, place, len(self.layers))
         self._alive.add(value)
         if len(self._alive) > self._most_alive:
             kept = ", ".join(sorted(map(str, self._alive)))
@@ -163,7 +165,9 @@ class CountedChain:
     def expect(self, got: Any, what: str, place: int, call: str) -> None:
         """Raises: Wrong where `got` isn't the value that belongs there; `call` says who has it."""
         if not isinstance(got, Value) or (got.what, got.place) != (what, place):
-            raise Wrong(f"{self.case}: {call} {shown(got)}, want {Value(what, place)}")
+            raise Wrong(
+                f"{self.case}: {call} {shown(got)}, want {Value(what, place, len(self.layers))}"
+            )
 
     def check_calls(self) -> None:
         """Raises: Wrong where layers ran more often than by segments, each run again but its last.

@@ -27,7 +27,7 @@ def said(exercise, answer):
         ),
         ("chain", "runs_the_last_again", "forward calls, want at most"),
         ("chain", "from_the_first_for_each_layer", "66 forward calls, want at most 21: layer 0"),
-        ("chain", "hands_back_outputs", "is given the input of layer 12, want the input of"),
+        ("chain", "hands_back_outputs", "is given the chain's output, want the input of"),
         ("chunks", "the_plain_loss", "in the backward about "),
         ("chunks", "keeps_each_graph", " rows of logits are alive, copies and their gradients"),
         ("chunks", "mean_of_means", "the loss is nan, want "),

@@ -31,14 +31,21 @@ class Budget:
 
     def __init__(self) -> None:
         self.left = LIMIT_CHARS
+        self._lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._unlock)
 
     def take(self, text: str) -> str:
         """As much of the text as may still be printed, with a sentence where it is cut."""
-        kept, before = text[: self.left], self.left
-        self.left -= len(kept)
+        with self._lock:  # the cell's threads and the pipe's print at the same time
+            kept, before = text[: self.left], self.left
+            self.left -= len(kept)
         if len(kept) == len(text) or before == 0:
             return kept
         return f"{kept}\n… more than {LIMIT_CHARS:,} characters in one cell: the rest is dropped\n"
+
+    def _unlock(self) -> None:
+        """In a forked child, whose parent's other thread may have held the lock."""
+        self._lock = threading.Lock()
 
 
 class Stream(io.TextIOBase):

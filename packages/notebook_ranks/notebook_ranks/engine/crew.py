@@ -288,7 +288,7 @@ class Turn:
             case messages.Seen(id=self.id):
                 self.watch.add(rank, message.place, now)
                 self.pulse.sample(rank, message.place, now)
-            case messages.Left() if rank in self.unsaid:
+            case messages.Left() if rank in self.unsaid and self._is_of_last(rank, message.id):
                 self.unsaid.discard(rank)
                 self.crew.states[rank] = self.watch.ended[rank] = message.state
             case messages.Done(id=self.id):
@@ -296,6 +296,10 @@ class Turn:
                 self.crew.counts[rank] = message.counts
                 said = message.failure, payload, message.records, message.calls
                 self._end(rank, Outcome(now, *said))
+
+    def _is_of_last(self, rank: int, id: int) -> bool:
+        """Whether a rank has said what its last order left: an earlier order's may come late."""
+        return rank not in self.ranks or id == self.id
 
     def _end(self, rank: int, outcome: Outcome) -> None:
         self.outcomes[rank] = outcome
@@ -397,9 +401,11 @@ class Turn:
     def _is_frozen(self, rank: int, now: float) -> bool:
         """Whether a rank of this machine gives no answer because it was stopped by a signal."""
         silent = now - self.watch.seen.get(rank, self.started)
-        if silent < 4 * SAMPLE_SECONDS or rank in self.gone:
+        hello = self.crew.hellos[rank]
+        elsewhere = hello.host != socket.gethostname()
+        if silent < 4 * SAMPLE_SECONDS or rank in self.gone or elsewhere:
             return False
-        return processes.is_stopped(self.crew.hellos[rank].pid)
+        return processes.is_stopped(hello.pid)
 
     def _places(self) -> dict[int, Place]:
         return {r: p for r, p in self.watch.places.items() if r in self.unfinished}

@@ -38,6 +38,7 @@ class Starter:
         self.listener = wire.Listener(host)
         self._running: list[subprocess.Popen[bytes]] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._begun = 0  # where in it these ranks' words begin, after those of ranks before them
 
     def start(self, n: int | None, environment: dict[str, str]) -> None:
         """Begins to start the ranks; they dial in."""
@@ -62,8 +63,13 @@ class Starter:
         return "\n".join(self._written().splitlines()[-5:])
 
     def _written(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")
+        size = os.fstat(self._errors.fileno()).st_size
+        found = os.pread(self._errors.fileno(), size - self._begun, self._begun)
+        return found.decode(errors="replace")
+
+    def _forget(self) -> None:
+        """Leaves out of `said` and `notices` what was written until now."""
+        self._begun = os.fstat(self._errors.fileno()).st_size
 
     def watched(self) -> list[wire.Line]:
         """Lines that say something when `notices` has something new."""
@@ -165,6 +171,7 @@ class Spawned(Starter):
     """A new Python for each rank: slower, for systems where a process can't be forked safely."""
 
     def start(self, n: int | None, environment: dict[str, str]) -> None:
+        self._forget()
         for rank in range(n or 1):
             ids = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": n, "LOCAL_WORLD_SIZE": n}
             own = {name: str(value) for name, value in ids.items()}
@@ -185,6 +192,7 @@ class Launched(Starter):
         self._commands = [shlex.split(command) for command in commands]
 
     def start(self, n: int | None, environment: dict[str, str]) -> None:
+        self._forget()
         # A kernel's PATH may lack the folder of its own Python, where torchrun is.
         path = os.pathsep.join([environment.get("PATH", ""), os.path.dirname(sys.executable)])
         for command in self._commands:

@@ -6,6 +6,7 @@ cells are text; only values that the reader asks for are pickled.
 
 import json
 import os
+import select
 import socket
 import struct
 import threading
@@ -61,7 +62,11 @@ class Line:
 
     @property
     def ended(self) -> bool:
-        """Whether the other end is gone; reads nothing."""
+        """Whether the other end is gone, even if what it said before isn't read; reads nothing."""
+        if gone := getattr(select, "POLLRDHUP", 0):  # Linux
+            asked = select.poll()
+            asked.register(self.connection, gone)
+            return bool(asked.poll(0))
         if not self.connection.poll(0):
             return False
         with socket.socket(fileno=os.dup(self.connection.fileno())) as same:

@@ -215,7 +215,7 @@ class Connections:
     def cut(self) -> None:
         """Ends all of them, here and at the other end."""
         self.settle()
-        for name, descriptor in self._known.items():
+        for name, descriptor in list(self._known.items()):  # another thread may add to them
             with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
                 same.getpeername()  # a listener has no peer, and gloo dies of one that is cut
                 if _name(same.fileno()) == name:  # the descriptor may be another's by now

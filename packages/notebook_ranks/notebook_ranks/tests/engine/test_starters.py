@@ -143,3 +143,22 @@ DIES = "import os, time\nif rank:\n    os.kill(os.getpid(), 9)\ntime.sleep(1000)
 def test_a_rank_of_torchrun_that_dies_while_others_compute_is_named(failing, ended):
     ranks.connect(f"{TORCHRUN} --nproc-per-node 2")
     assert "✗ rank 1" in (error := failing(DIES, limit_seconds=240)) and "SIGKILL" in error
+
+
+@THOROUGH
+def test_after_a_crash_torchrun_starts_new_ranks(said, failing, ended):
+    ranks.connect(f"{TORCHRUN} --nproc-per-node 2")
+    crash = "import os\nif rank:\n    os._exit(3)\ndist.barrier()"
+    assert "status 3" in failing(crash, limit_seconds=240)
+    assert said("rank") == "[rank 0] 0\n[rank 1] 1\n"
+
+
+def test_a_rank_that_died_between_two_cells_is_replaced_before_the_next(said, ended):
+    ranks.start(2)
+    killed = ranks.run(os.getpid)[1]
+    time.sleep(0.5)  # until each has said what it left, which nobody reads before the next cell
+    os.kill(killed, signal.SIGKILL)
+    time.sleep(0.5)
+    told = said("rank")
+    assert told.startswith("The ranks were gone. These are new ones")
+    assert told.endswith("\n[rank 0] 0\n[rank 1] 1\n")
