@@ -113,6 +113,15 @@ def test_a_cause_on_the_right_leads_to_the_longest_idle_time_that_it_had(sheet, 
     assert sheet.wrong == []
 
 
+def test_a_kernel_on_the_right_leads_to_its_longest_run(sheet, tmp_path):
+    trace_shown(sheet, read(tmp_path, EVENTS), tmp_path)
+    for button in sheet.locator("#tops button").all():
+        button.click()
+        assert said(sheet)["title"] == sheet.locator("#text").input_value()
+        assert re.match(r"\d of \d found", sheet.locator("#result").inner_text())
+    assert sheet.wrong == []
+
+
 def test_the_keyboard_alone_does_all_and_a_search_counts(sheet, tmp_path):
     trace_shown(sheet, read(tmp_path, EVENTS), tmp_path)
     whole = view(sheet)

@@ -377,9 +377,11 @@ function showGrowth() {
 
 // ---- listening
 
+// The pixel of the timeline under the pointer; `curves.moments` has the event that it shows.
+const pixelUnder = event => Math.max(0, Math.min(wide - 1, Math.floor(event.offsetX - LEFT)))
+
 function overTimeline(event) {
-    const i = Math.max(0, Math.min(wide - 1, Math.floor(event.offsetX - LEFT)))
-    const m = curves.moments[i], lines = [`event ${count(m)}`]
+    const i = pixelUnder(event), m = curves.moments[i], lines = [`event ${count(m)}`]
     for (const [name, by] of [["allocated", d.live], ["reserved", d.reserved]]) {
         lines.push(`${name}: ${sizeText(by[m])} (${exact(by[m])})`)
     }
@@ -396,7 +398,7 @@ function listenToAll() {
     addButton("peak", "p", () => go(d.peak))
     nextOom = addButton("next out of memory", "o",
         () => go(d.ooms.find(m => m > moment) ?? d.ooms[0] ?? moment))
-    follow($("timeline"), { click: e => go(momentAt(e.offsetX)), hover: overTimeline })
+    follow($("timeline"), { click: e => go(curves.moments[pixelUnder(e)]), hover: overTimeline })
     $("map").onpointermove = overMap
     $("map").onpointerleave = e => tip(e, null)
     $("map").onclick = clickMap

@@ -189,6 +189,7 @@ function showDevice(place) {
         entry($("tops"), "", said, timeText(took), null, () => {
             $("text").value = name
             search()
+            showLongest(matches.filter(i => words.names[t.name[i]] === name))
         })
     }
     $("steps-title").hidden = !words.steps.length
@@ -196,6 +197,13 @@ function showDevice(place) {
         const took = timeText((to - from))
         entry($("steps"), "", name, took, null, () => zoomTo(from, to))
     }
+}
+
+function showLongest(events) {
+    if (!events.length) return
+    const took = i => t.end[i] - t.start[i]
+    choose(events.reduce((a, b) => took(b) > took(a) ? b : a))
+    showResult()
 }
 
 // The longest of a part, and with each further visit the next longest.
