@@ -4,7 +4,6 @@ A trace is a ring buffer: of a long run only the last events are in the file, an
 allocated before them can be known only by undoing them, last first.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -22,9 +21,9 @@ class Start:
     """The state before the first event of a trace.
 
     `segments` have their blocks, free ones merged. The file has lost the size of a block that was
-    freed later: it is inferred from the allocator's rules, which miss the slack of one in fifty,
-    where the block after it was gone too. `contradictions` counts events that don't fit the final
-    state.
+    freed later: it is inferred from the block after it, or from the allocator's rules, which miss
+    the slack of a block that nothing follows. `contradictions` counts events that don't fit the
+    final state.
     """
 
     device: int
@@ -104,14 +103,26 @@ class _Blocks:
         self.ranges = ranges
         self.rules = expandable.ExpandableAllocator(settings=settings)
         live = [b for s in segments for b in s.blocks if b.live]
-        self.live: dict[int, Block | int] = {b.address: b for b in live}
+        self.live = SortedDict({b.address: b for b in live})
         self.pending = {b.address for b in live if b.state != "active_allocated"}
+        self.sizes: dict[int, int] = {}
 
     def undo_alloc(self, address: int, _size: int, _place: int) -> bool:
         if self.live.pop(address, None) is None:
             return False
         self.pending.discard(address)
+        self.sizes.pop(address, None)
+        before = up_to(self.live, address)
+        if before is not None:
+            self._learn_size(before, address)
         return True
+
+    def _learn_size(self, before: int, address: int) -> None:
+        """Sizes the live block `before`: the one allocated after it begins where it ends."""
+        if before not in self.sizes and type(self.live[before]) is int:
+            whole = self.ranges.at(before)
+            if whole and address < whole.end:
+                self.sizes[before] = address - before
 
     def undo_free_completed(self, address: int, size: int, _place: int) -> bool:
         if address in self.live:
@@ -126,12 +137,12 @@ class _Blocks:
 
     def within(self) -> tuple[tuple[Segment, ...], int]:
         """All ranges with their blocks, and how many live blocks lie outside every range."""
-        order, result, placed = sorted(self.live), [], 0
+        result, placed = [], 0
         for whole, end in self.ranges.all():
-            first, last = bisect_left(order, whole.address), bisect_left(order, end)
-            placed += last - first
-            result.append(self._filled(whole, order[first:last]))
-        return tuple(result), len(order) - placed
+            inside = list(self.live.irange(whole.address, end, inclusive=(True, False)))
+            placed += len(inside)
+            result.append(self._filled(whole, inside))
+        return tuple(result), len(self.live) - placed
 
     def _filled(self, whole: Segment, live: list[int]) -> Segment:
         """The segment with its live blocks, and a free block in each gap between them."""
@@ -150,7 +161,8 @@ class _Blocks:
         known = self.live[address]
         if isinstance(known, Block):
             return known._replace(state=state)
-        return Block(address, self._size(known, room, whole), known, state)
+        size = self.sizes.get(address) or self._size(known, room, whole)
+        return Block(address, size, known, state)
 
     def _size(self, requested: int, room: int, whole: Segment) -> int:
         """What the allocator's rules cut for a request from `room`, the bytes to the next block."""
@@ -170,8 +182,8 @@ class _Ranges:
     def all(self) -> Iterator[tuple[Segment, int]]:
         """Each range, and where its blocks end: before the next, whatever a wrong file says."""
         found = list(self.ranges.values())
-        for whole, above in zip_longest(found, found[1:]):
-            yield whole, min(whole.end, above.address) if above else whole.end
+        for whole, after in zip_longest(found, found[1:]):
+            yield whole, min(whole.end, after.address) if after else whole.end
 
     def at(self, address: int) -> Segment | None:
         """The range in which an address lies."""
