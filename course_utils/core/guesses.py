@@ -81,12 +81,13 @@ def truth_in(unit: str, found: Any) -> float:
     return value / SCALES.get(unit, 1.0)
 
 
-def written(unit: str, found: Any) -> str:
-    """A found number for people; what was measured, or isn't a whole number, carries its ≈."""
-    if unit in SECONDS:
+def written(unit: str, found: Any, exact: bool = False) -> str:
+    """A found number for people, with ≈ unless it is `exact` or a whole count."""
+    if unit in SECONDS and not exact:
         return format_seconds(found)
-    is_measured = hasattr(found, "others") or not float(found).is_integer()
-    return f"{'≈ ' if is_measured else ''}{short(truth_in(unit, found))} {unit}".strip()
+    is_measured = hasattr(found, "others") or unit in BYTES or not float(found).is_integer()
+    mark = "≈ " if is_measured and not exact else ""
+    return f"{mark}{short(truth_in(unit, found))} {unit}".strip()
 
 
 def short(value: float) -> str:
@@ -128,6 +129,10 @@ def _ends(wanted: Any, unit: str) -> tuple[float, float]:
         numbers = []
     if len(numbers) not in (1, 2) or not all(map(math.isfinite, numbers)):
         where = f", in {unit}" if unit else ""
+        other = re.fullmatch(r"[^A-Za-zµ%]*\d\s*([A-Za-zµ%].*)", str(wanted).strip())
+        if other and isinstance(wanted, str):
+            asked = f"is in {unit}, not" if unit else "has no unit, so not"
+            raise GuessError(f"this question {asked} in {other[1]:.20}: {HOW}{where}")
         raise GuessError(f"{wanted!r:.40} isn't a guess that can be read: {HOW}{where}")
     return min(numbers), max(numbers)
 

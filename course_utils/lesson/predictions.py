@@ -1,11 +1,13 @@
-"""`predict` takes the reader's guess before the run, `answer` says afterwards how close it was.
+"""`predict` takes the reader's guess before the run; `answer` prints the answer, scores the guess.
 
-Without a guess, neither prints anything.
+In a stored page, `predict` shows the question's empty box.
 """
 
 import html
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
@@ -16,13 +18,56 @@ from course_utils.core.running import is_attended
 from course_utils.lesson import progress
 
 ID = re.compile(r"[a-z_]+\.[a-z0-9_]+")
-NEAR = 2.0  # times too much or too little that still count as foreseen
-WIDE = NEAR * NEAR  # a range whose ends are further apart foresees nothing
 LATE = "(You had seen the answer, so it doesn't count.)"
 TOLERANCES = {"dB": 3}  # of units that are logarithms: 3 dB are a factor of 2
+BLANK = "_" * 12
+FEEDBACK = (
+    "<div style='border-left:6px solid #0072B2;margin:.3em 0;padding:.3em .8em'><b>{}</b></div>"
+)
 Take = Callable[[Any], str]
-_exact: set[str] = set()  # the questions whose answers can be told without measuring
-_found: dict[str, Any] = {}  # what this kernel has answered
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer to a question: its value, and how close a guess must come."""
+
+    value: Any
+    exact: bool = False
+    near: float = 2.0  # times too much or too little that still count as foreseen
+
+
+_asked: dict[str, Guess] = {}  # the questions of this kernel, as guesses without a value
+_found: dict[str, Found] = {}  # the answers that it has shown
+
+
+@dataclass(frozen=True)
+class EmptyBox:
+    """A question without a reader, as a stored page shows it: a blank and a unit, or the names."""
+
+    unit: str
+    among: Sequence[str]
+
+    def __repr__(self) -> str:
+        if self.among:
+            return f"Your prediction: {'  '.join(f'☐ {name}' for name in self.among)}"
+        return f"Your prediction: [{BLANK}] {self.unit}".rstrip()
+
+    def _repr_html_(self) -> str:
+        label, _, rest = html.escape(repr(self)).partition(": ")
+        return f"<p>✎ <b>{label}:</b> {rest}</p>"
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """A sentence about a guess, in a box of its own among the lines that a cell prints."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return FEEDBACK.format(html.escape(self.text))
 
 
 class Box(widgets.HBox):
@@ -71,14 +116,22 @@ def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()
     """
     if not ID.fullmatch(id):
         raise ValueError(f"a prediction is called `chapter.what`, such as async.launch, not {id!r}")
+    _asked[id] = Guess(id, unit if isinstance(unit, str) else "", among=tuple(among))
     typed_before = guesses.of(id) if guess is ... else None
     said = "" if typed_before else take(id, guess, unit, among)
     if said:
-        print(said)
+        show(Feedback(said))
     elif is_attended():
-        from IPython.display import display
+        show(Box(lambda typed: take(id, typed, unit, among), unit, among, typed_before))
+    else:
+        show(EmptyBox(unit, among))
 
-        display(Box(lambda typed: take(id, typed, unit, among), unit, among, typed_before))
+
+def show(shown: Any) -> None:
+    """Displays it in a notebook; prints its text where there is none."""
+    from IPython.display import display
+
+    display(shown)
 
 
 def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
@@ -95,72 +148,88 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
     return f"Kept: {made}."
 
 
-def answer(id: str, found: Any, exact: bool = False) -> None:
-    """Prints how far the guess was from what was `found`; nothing without a guess.
+def answer(id: str, found: Any, how: str = "", exact: bool = False, near: float = 2.0) -> None:
+    """Prints the answer and `how` it was obtained, then how far off the reader's guess was, if any.
 
     A number is in seconds, bytes, or as a share, for questions in units of time, of bytes, or %,
-    else in the question's unit. For a choice of names, `found` is one or several of them. None says
-    that this machine can't tell. `exact` counts only the exact number as near. Keeps whether the
-    first guess at the question came near, if it was made before the answer was shown.
+    else in the question's unit, which a kernel without the question doesn't know. For a choice of
+    names, `found` is one or several of them. None says that this machine can't tell.
+
+    A guess is near within a factor of `near`, or with `exact` if it is that number; `near` is 1.2
+    where a factor of 2 would decide nothing. The reader's progress keeps whether the first guess
+    came near, if it was made before the answer was shown.
+    Raises: ValueError unless `near` is over 1.
     """
+    if not near > 1:
+        raise ValueError(f"near is a factor over 1, such as 1.2 or 2, not {near!r}")
+    result = _found[id] = Found(found, exact, near)
+    name = "" if how else f" ({id.partition('.')[2].replace('_', ' ')})"
+    words = _in_words(_asked.get(id, Guess(id)), result)
+    print(f"Answer{name}: {words}{f' ({how})' if how else ''}")
     guess = guesses.of(id)
-    _found[id] = found
-    if exact:
-        _exact.add(id)
     if guess is None:
         progress.saw(id)
         return
-    said, near = verdict(guess, found)
+    said, is_near = verdict(guess, result)
     is_late = progress.is_seen(id)
-    print(f"{said} {LATE}" if is_late else said)
+    show(Feedback(f"{said} {LATE}" if is_late else said))
     if not is_late and found is not None:
-        progress.predicted(id, near)
+        progress.predicted(id, is_near)
 
 
-def verdict(guess: Guess, found: Any) -> tuple[str, bool]:
-    """Compares guess and answer in a sentence or two, and returns whether the guess came near.
+def verdict(guess: Guess, answer: Found) -> tuple[str, bool]:
+    """Compares guess and answer in a sentence, and returns whether the guess came near.
 
-    Near is within a factor of 2, a range that holds the answer and spans at most a factor of 4,
-    exactly the right names, or, for an exact answer, that number.
+    Near is within a factor of `answer.near`, a range that holds the answer and spans at most the
+    square of that factor, exactly the right names, or, for an exact answer, that number.
     """
+    found = answer.value
     if found is None:
-        return f"You predicted {guess}. This machine can't tell.", False
+        return f"You said {guess}. This machine can't tell.", False
     if guess.among:
         return _of_names(guess, _names(found))
     low, high, truth = guess.low, guess.high, guesses.truth_in(guess.unit, found)
-    said = f"You predicted {guess}. It is {guesses.written(guess.unit, found)}: "
-    if guess.id in _exact:
-        is_right = low == high == truth
-        return said + ("you foresaw it." if is_right else "not what you foresaw."), is_right
-    if low < high and low <= truth <= high:
-        small, large = sorted(map(abs, (low, high)))
-        is_narrow = low * high > 0 and large <= WIDE * small
-        wide = "" if is_narrow else ", but a range so wide foresees little"
-        return f"{said}within your range{wide}.", is_narrow
+    said = f"You said {guess}, it is {_in_words(guess, answer)}:"
     if low == high == truth:
-        return f"{said}you foresaw it.", True
+        return f"{said} right.", True
+    if low <= truth <= high and not answer.exact:
+        small, large = sorted(map(abs, (low, high)))
+        is_narrow = low * high > 0 and large <= answer.near**2 * small
+        wide = "" if is_narrow else ", but a range that wide decides nothing"
+        return f"{said} within your range{wide}.", is_narrow
     nearest, side = (low, "high") if low > truth else (high, "low")
+    off, factor = abs(nearest - truth), math.inf
+    if nearest * truth > 0:
+        factor = max(nearest / truth, truth / nearest)
     if guess.unit in TOLERANCES:
-        off = abs(nearest - truth)
-        is_near = low == high and off <= TOLERANCES[guess.unit]
-        return f"{said}you were ≈ {off:.3g} {guess.unit} too {side}.", is_near
-    if nearest * truth <= 0:
-        return f"{said}that was too {side}.", False
-    factor = max(nearest / truth, truth / nearest)
-    off_by = (
-        "you foresaw it" if factor < 1.1 else f"you were ≈ {guesses.short(factor)} times too {side}"
-    )
-    return f"{said}{off_by}.", low == high and factor <= NEAR
+        allowed = TOLERANCES[guess.unit] * math.log2(answer.near)
+        return f"{said} {off:.3g} {guess.unit} too {side}.", low == high and off <= allowed
+    if answer.exact or factor == math.inf:
+        return f"{said} too {side}.", False
+    is_near = low == high and factor <= answer.near
+    if factor < min(1.1, answer.near):
+        return f"{said} within 10%.", is_near
+    return f"{said} {guesses.short(factor)} times too {side}.", is_near
+
+
+def _in_words(asked: Guess, answer: Found) -> str:
+    """The answer to a question in words, with ≈ before what was measured."""
+    if answer.value is None:
+        return "this machine can't tell"
+    if asked.among or isinstance(answer.value, str):
+        right = _names(answer.value)
+        return ", ".join(name for name in asked.among or sorted(right) if name in right) or "none"
+    return guesses.written(asked.unit, answer.value, answer.exact)
 
 
 def _of_names(guess: Guess, right: frozenset[str]) -> tuple[str, bool]:
-    said = f"You chose {guess}. It is {', '.join(n for n in guess.among if n in right) or 'none'}: "
+    said = f"You said {guess}, it is {', '.join(n for n in guess.among if n in right) or 'none'}"
     if guess.named == right:
-        return f"{said}you foresaw it.", True
+        return f"{said}: right.", True
     if len(right) == len(guess.named) == 1:
-        return f"{said}not what you chose.", False
+        return f"{said}.", False
     both, missed = len(guess.named & right), len(right - guess.named)
-    return f"{said}{both} right, {len(guess.named - right)} too many, {missed} missed.", False
+    return f"{said}: {both} right, {len(guess.named - right)} too many, {missed} missed.", False
 
 
 def _names(found: str | Collection[str]) -> frozenset[str]:

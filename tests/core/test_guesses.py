@@ -67,6 +67,14 @@ def test_what_cannot_be_read_is_said_with_the_unit():
         guesses.make("a.b", "3 apples", "MiB", ())
 
 
+@pytest.mark.parametrize(
+    "unit, said", [("ms", "is in ms, not in apples"), ("", "has no unit, so not in apples")]
+)
+def test_another_unit_than_the_questions_is_named(unit, said):
+    with pytest.raises(GuessError, match=f"this question {said}: write a number"):
+        guesses.make("a.b", "3 apples", unit, ())
+
+
 def test_a_range_without_its_brackets_is_explained():
     with pytest.raises(GuessError, match=r"a range is one argument: \(2, 5\)"):
         guesses.make("a.b", 2, 5, ("ms",))

@@ -24,6 +24,10 @@ def source(cell):
     return "".join(cell["source"])
 
 
+def outputs(cell, kind):
+    return [output["data"][kind] for output in cell["outputs"]]
+
+
 def calls(cell, *names):
     return calls_of(source(cell), names) if cell["cell_type"] == "code" else []
 
@@ -37,7 +41,8 @@ def test_every_predict_is_followed_by_a_line_of_its_own_that_is_left_to_the_read
         if asked := calls(cell, "predict"):
             assert len(ast.parse(source(cell)).body) == len(asked), f"{cell['id']} does more"
             assert all(ast.literal_eval(call.args[1]) is ... for call in asked), cell["id"]
-            assert cell["outputs"] == []
+            assert all("Your prediction:" in "".join(box) for box in outputs(cell, "text/html"))
+            assert len(outputs(cell, "text/html")) == len(asked), "run the page anew"
 
 
 @chapters
