@@ -158,6 +158,16 @@ def tidy(notebook: Any) -> None:
                 output.pop("transient", None)
 
 
+def is_hidden(cell: Any) -> bool:
+    """True if the page shows a cell's outputs without its source."""
+    return bool(cell.metadata.get("jupyter", {}).get("source_hidden"))
+
+
+def hide(cell: Any) -> None:
+    """Collapses a cell's source; a click in JupyterLab shows it."""
+    cell.metadata["jupyter"] = {**cell.metadata.get("jupyter", {}), "source_hidden": True}
+
+
 def _merge_streams(outputs: list[Any]) -> list[Any]:
     """Neighbouring pieces of one stream as one, wherever the kernel happened to cut them."""
     merged: list[Any] = []

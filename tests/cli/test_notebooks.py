@@ -21,13 +21,17 @@ def test_normalise_stores_one_clean_run(tmp_path):
         ("print('a', end='', flush=True); print('b')",),
         ("import ipywidgets; ipywidgets.IntSlider()",),
     )
+    collapsed = json.loads(path.read_text())
+    collapsed["cells"][0]["metadata"] = {"jupyter": {"source_hidden": True}}
+    path.write_text(json.dumps(collapsed))
     notebooks.normalise(path)
     stored = json.loads(path.read_text())
     first, second = stored["cells"]
     assert [(c["execution_count"], c["id"]) for c in stored["cells"]] == [(1, "c0"), (2, "c1")]
     assert "".join(first["outputs"][0]["text"]) == "ab\n"
     assert list(second["outputs"][0]["data"]) == ["text/plain"]
-    assert "widgets" not in stored["metadata"] and "execution" not in first["metadata"]
+    assert "widgets" not in stored["metadata"]
+    assert first["metadata"] == {"jupyter": {"source_hidden": True}}, "and no times"
     again = path.read_bytes()
     notebooks.normalise(path)
     assert path.read_bytes() == again

@@ -48,6 +48,7 @@ LISTS = {  # files that list the chapters in their order, and a chapter's entry 
     "INSTRUCTORS.md": "| $number | $minutes | … | … | … | … |",
 }
 ENTRY = re.compile(r'^(?: "|\| |\| \[)(\d\d)[ _].*\n', re.M)  # begins an entry, is a table's row
+HIDDEN = {"jupyter": {"source_hidden": True}}
 INDEX = "notebooks/00_index.ipynb"  # shows which chapters are written, so it is run as well
 NOTE = "build/new/{}.json"  # what was made, by which it can be taken back
 EXAMPLE = 'make new CHAPTER=03_profiling TITLE="Profiling"'
@@ -111,14 +112,20 @@ def remove(root: Path, stem: str) -> str:
 
 
 def _filled(template: str, words: dict[str, str]) -> str:
-    """A template's text; of a page, in which `--- code its-id` begins a cell, the notebook's."""
+    """A template's text; of a page, in which `--- code its-id` begins a cell, the notebook's.
+
+    `--- code its-id hidden` begins a cell whose source is collapsed.
+    """
     text = Template(_read(TEMPLATES / template) if template else "").substitute(words)
     if not text.startswith("---"):
         return text
     make = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
-    parts = re.split(r"^--- (markdown|code) ([\w-]+)\n", text, flags=re.M)[1:]
-    cells = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    made = [make[kind](source.strip(), id=id) for kind, id, source in cells]
+    parts = re.split(r"^--- (markdown|code) ([\w-]+)( hidden)?\n", text, flags=re.M)[1:]
+    cells = zip(parts[::4], parts[1::4], parts[2::4], parts[3::4], strict=True)
+    made = [
+        make[kind](source.strip(), id=id, metadata=HIDDEN if hidden else {})
+        for kind, id, hidden, source in cells
+    ]
     return nbformat.writes(nbformat.v4.new_notebook(cells=made)) + "\n"
 
 

@@ -13,13 +13,14 @@ from nbconvert.exporters import SlidesExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from traitlets.config import Config
 
+from course_utils.cli import notebooks
 from course_utils.core import files
 
 HERE = Path(__file__).parent
 SLIDES = files.ROOT / "build" / "slides"
 TASK = re.compile(r"\*\*(?:Predict|Find|Count|Try)\b")
 NEW_SLIDE = re.compile(rf"\n+(?=#{{1,3}} )|(?:\n\n|(?<=[.?!:)]) )(?={TASK.pattern})")
-SET_UP = re.compile(r"^start\(", re.M)
+SOURCE_LEFT_OUT = re.compile(r"^(?:start|predict)\(", re.M)
 
 
 def make(path: Path, folder: Path = SLIDES) -> Path:
@@ -70,7 +71,7 @@ def _of_text(cell: Any) -> Iterator[tuple[str, Any]]:
 def _of_code(cell: Any) -> Iterator[tuple[str, Any]]:
     pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
     other = [output for output in cell.outputs if output not in pictures]
-    is_hidden = bool(SET_UP.search(cell.source))
+    is_hidden = notebooks.is_hidden(cell) or bool(SOURCE_LEFT_OUT.search(cell.source))
     if other or not is_hidden:
         yield "code", _code_cell("" if is_hidden else cell.source, other)
     for picture in pictures:

@@ -1,6 +1,5 @@
 """Chapters in JupyterLab, in a real browser: widgets, predictions and ranks answer a reader."""
 
-import json
 from urllib.parse import urlparse
 
 import pytest
