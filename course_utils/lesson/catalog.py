@@ -42,7 +42,7 @@ class Chapter:
 
     def cells_before_the_exercises(self) -> list[str]:
         """Ids of the code cells that are neither exercises nor only predictions."""
-        cells = [c for c in code_cells(self.path) if not re.match(PREDICT, c["source"])]
+        cells = [c for c in code_cells(self.path) if not is_question(c["source"])]
         return [c["id"] for c in cells if not c["id"].startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
@@ -70,6 +70,11 @@ def chapters() -> list[Chapter]:
 def written() -> list[Chapter]:
     """The chapters whose notebooks exist."""
     return [chapter for chapter in chapters() if chapter.is_written]
+
+
+def is_question(source: str) -> bool:
+    """True for the source of a cell of predictions."""
+    return bool(re.match(PREDICT, source))
 
 
 def code_cells(path: Path) -> list[dict[str, Any]]:
