@@ -7,7 +7,7 @@ ROOMS, __getattr__, __dir__ = door(
     {
         "blockers": "find_blockers",
         "queue_widget": "command_queue",
-        "side_by_side": "drain seconds_beside_a_loop",
+        "side_by_side": "drain hold three_times",
         "streams": "queue_spans",
         "timed_copies": "copy_cases time_copies",
     },

@@ -1,28 +1,86 @@
-"""Work on two queues at once: queues filled first, and a queue beside one that is busy in Python.
+"""Times work on a queue and on two at once, and holds a queue until the work is launched.
 
-A queue is whatever has `launch`, `synchronize` and `record_event`, as chapter 2's backend has.
+A queue is any object with `launch`, `synchronize` and `wait_event`: chapter 2's own backend, or a
+GPU's stream (gpu_backend.py).
 """
 
-import sys
 import threading
+import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
-from course_utils.core.timing import seconds
+import torch
+
+from course_utils.chapters.async_execution.gpu_backend import Gpu
+from course_utils.core.timing import measure, seconds
 
 Work = Callable[[], Any]
+SPIN_CYCLES = 60_000_000  # about 30 ms on a GPU at 2 GHz
 
 
-def drain(hold: Callable[[Any], Work], *pairs: tuple[Any, Work], count: int = 50) -> float:
+def hold(on: Any) -> Work:
+    """Keeps a queue from running what is launched next, until you call what this returns.
+
+    A worker thread waits for an event. A GPU can't wait for Python, so it spins for about 30 ms;
+    there, calling the result waits for the end of the spin.
+    """
+    if isinstance(on, Gpu):
+        on.launch(lambda: torch.cuda._sleep(SPIN_CYCLES))
+        return on.record_event().synchronize
+    gate = threading.Event()
+    on.wait_event(gate)
+    return gate.set
+
+
+def three_times(on: Any, work: Work, count: int = 50) -> dict[str, float]:
+    """Seconds to launch `work` on a queue, to run it, and until the frontend knows it is done.
+
+    `t1_seconds`: launches while the queue is held. `t2_seconds`: by events on a GPU, else by the
+    clock of the worker's thread. `t3_seconds`: there and back with a loop that lasts t2, without
+    that t2, because a core that has slept for longer takes longer to wake. Medians of `count`.
+    """
+    release = hold(on)
+    t1 = seconds(lambda: _launch_all(on, work, count)) / count
+    release()
+    on.synchronize()
+    t2 = _run_time(on, work, count)
+
+    def spin() -> None:
+        end = time.perf_counter() + t2
+        while time.perf_counter() < end:
+            pass
+
+    def there_and_back() -> None:
+        on.launch(spin)
+        on.synchronize()
+
+    t3 = median(seconds(there_and_back) for _ in range(count)) - t2
+    return {"t1_seconds": t1, "t2_seconds": t2, "t3_seconds": t3}
+
+
+def _launch_all(on: Any, work: Work, count: int) -> None:
+    for _ in range(count):
+        on.launch(work)
+
+
+def _run_time(on: Any, work: Work, count: int) -> float:
+    if isinstance(on, Gpu):
+        return measure(work, clock="device", budget_seconds=0.05).median
+    taken: list[float] = []
+    _launch_all(on, lambda: taken.append(seconds(work)), count)
+    on.synchronize()
+    return median(taken)
+
+
+def drain(*pairs: tuple[Any, Work], count: int = 50) -> float:
     """Seconds until each queue of the (queue, work) pairs has done its work `count` times.
 
-    `hold` keeps a queue from running until what it returns is called: all are filled before any
-    begins, so that launching doesn't count.
+    All queues are filled before any begins, so that launching isn't timed.
     """
     releases = [hold(on) for on, _ in pairs]
     for on, work in pairs:
-        for _ in range(count):
-            on.launch(work)
+        _launch_all(on, work, count)
     for release in releases:
         release()
 
@@ -31,34 +89,3 @@ def drain(hold: Callable[[Any], Work], *pairs: tuple[Any, Work], count: int = 50
             on.synchronize()
 
     return seconds(wait_for_all)
-
-
-def seconds_beside_a_loop(
-    on: Any, other: Any, work: Work, interval: float, count: int = 10
-) -> float:
-    """Seconds that one `work` takes on a queue while `other` runs a loop of Python.
-
-    `interval`, in seconds, is for how long a thread that wants the GIL waits before it asks the
-    one that has it to let go: sys.setswitchinterval, put back afterwards.
-    """
-    stop, before = threading.Event(), sys.getswitchinterval()
-
-    def loop() -> None:
-        while not stop.is_set():
-            sum(range(1000))
-
-    def all_of_it() -> None:
-        for _ in range(count):
-            on.launch(work)
-        on.launch(stop.set)
-        on.synchronize()
-
-    sys.setswitchinterval(interval)
-    try:
-        other.launch(loop)
-        took = seconds(all_of_it)
-    finally:
-        stop.set()
-        sys.setswitchinterval(before)
-    other.synchronize()
-    return took / count

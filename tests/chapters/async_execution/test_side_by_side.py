@@ -1,12 +1,12 @@
-"""Two queues at once: all begin together, under the interval that was asked for."""
+"""Two queues at once: both are full before either begins."""
 
 import queue
-import sys
 import threading
 
 import pytest
 
-from course_utils.chapters.async_execution.side_by_side import drain, seconds_beside_a_loop
+from course_utils.chapters.async_execution import side_by_side
+from course_utils.chapters.async_execution.side_by_side import drain, hold, three_times
 
 
 class Queue:
@@ -23,43 +23,44 @@ class Queue:
     def launch(self, work):
         self.commands.put(work)
 
+    def wait_event(self, event):
+        self.launch(event.wait)
+
     def synchronize(self):
         done = threading.Event()
         self.launch(done.set)
         done.wait()
 
 
-def hold(on):
-    gate = threading.Event()
-    on.launch(gate.wait)
-    return gate.set
-
-
-def test_nothing_runs_before_every_queue_is_full():
-    done, seen = [], []
+def test_nothing_runs_before_every_queue_is_full(monkeypatch):
+    done, seen, first, second = [], [], Queue(), Queue()
 
     def held(on):
         release = hold(on)
 
         def let_go():
-            seen.append((len(done), on.commands.qsize() >= 7))
+            seen.append((len(done), [q.commands.qsize() >= 6 for q in (first, second)]))
             release()
 
         return let_go
 
-    drain(held, (Queue(), lambda: done.append(1)), count=7)
-    assert seen == [(0, True)] and len(done) == 7
+    monkeypatch.setattr(side_by_side, "hold", held)
+    drain((first, lambda: done.append(1)), (second, lambda: done.append(2)), count=7)
+    assert seen[0] == (0, [True, True]) and sorted(done) == [1] * 7 + [2] * 7
 
 
-def test_the_work_runs_under_the_interval_asked_for_which_is_put_back_even_after_an_error():
-    before, seen = sys.getswitchinterval(), []
+def test_a_held_queue_runs_nothing_until_it_is_released():
+    on, done = Queue(), []
+    release = hold(on)
+    on.launch(lambda: done.append(1))
+    assert not done
+    release()
+    on.synchronize()
+    assert done == [1]
 
-    class Broken(Queue):
-        def synchronize(self):
-            raise RuntimeError("lost")
 
-    seconds_beside_a_loop(Queue(), Queue(), lambda: seen.append(sys.getswitchinterval()), 3e-3)
-    assert seen == [pytest.approx(3e-3)] * 10 and sys.getswitchinterval() == before
-    with pytest.raises(RuntimeError, match="lost"):
-        seconds_beside_a_loop(Broken(), Queue(), lambda: None, 1e-3)
-    assert sys.getswitchinterval() == before
+def test_the_three_times_of_work_are_told_apart():
+    on, clock = Queue(), threading.Event()
+    found = three_times(on, lambda: clock.wait(0.02), 5)
+    assert found["t2_seconds"] == pytest.approx(0.02, rel=0.9)  # without the wait in the queue
+    assert found["t1_seconds"] < 0.01 and found["t3_seconds"] < 0.02

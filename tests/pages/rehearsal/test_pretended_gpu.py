@@ -82,7 +82,7 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
 
 ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
     "02_async_execution": {  # values of large tensors, copies that take time, an allocator
-        "cures-do-alike", "event-left-out", "read-too-early", "source-reused-early",
+        "cures-do-alike", "event-orders-queues", "read-too-early", "source-reused-early",
         "record-stream-keeps",
     },
     "04_compile_and_graphs": {  # compilation, and a graph that is captured
