@@ -18,7 +18,7 @@ ROOMS, _fetch, __dir__ = door(
         "core.timing": "measure measure_rounds seconds synchronize",
         "core.recording": "record record_each recording_folder",
         "core.evidence": "recorded published Series series",
-        "core.claims": "claim follows refuses",
+        "core.claims": "claim follows quantity refuses",
         "lesson.predictions": "predict answer",
         "lesson.exercises": "check hint solution",
         "core.running": "bar",
