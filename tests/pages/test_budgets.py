@@ -20,7 +20,6 @@ BUDGETS = {  # at least, at most
 }
 WORDS_A_MINUTE, MINUTES_A_PREDICTION = 130, 1.5
 OVER: dict[str, dict[str, float]] = {
-    "01": {"cells": 71, "predictions": 34, "claims": 38},
     "02": {"cells": 67, "predictions": 16, "claims": 38},
     "03": {"cells": 70, "predictions": 27, "claims": 52},
     "04": {"cells": 66, "predictions": 25, "claims": 38},
