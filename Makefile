@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides progress test test-all testgpu oldest doctor record kit new style normalise lock clean
+.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record kit new style normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
@@ -20,6 +20,9 @@ demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open",
 
 slides: setup  ## slides of CHAPTER=02, in one file that needs no network
 	@$(PYTHON_HERE) -m course_utils slides $(CHAPTER)
+
+handout: setup  ## CHAPTER=02 without outputs, results collapsed, for a class (ARGS="--output FILE")
+	@$(PYTHON_HERE) -m course_utils handout $(CHAPTER) $(ARGS)
 
 progress: setup  ## what you ran and solved here (ARGS="--clear" forgets it)
 	@$(PYTHON_HERE) -m course_utils progress $(ARGS)

@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("chapter", help="such as 02")
     demo.add_argument("--no-open", action="store_true", help="rehearse only")
     command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
+    handout = command("handout", _handout, "make a copy of a chapter for a class, to be run")
+    handout.add_argument("chapter", help="such as 02")
+    handout.add_argument("--output", type=Path, help="file or folder (default: build/handouts)")
     progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
     commands_for_files.add_to(
@@ -141,6 +144,15 @@ def _demo(options: argparse.Namespace) -> int:
         return int(unwell or any(run.failed for run in runs))
     notebooks.say("\nOpening it. A cell that fails in class shows what is stored, and says so.")
     return demo.open_for_class(path, options.for_lab)
+
+
+def _handout(options: argparse.Namespace) -> int:
+    from course_utils.cli import handout, notebooks
+    from course_utils.core import files
+
+    made = handout.make(files.chapter_path(options.chapter), options.output)
+    notebooks.say(f"{made.resolve()}: no outputs; sources that tell a result are collapsed")
+    return 0
 
 
 def _slides(options: argparse.Namespace) -> int:

@@ -78,19 +78,10 @@ def run(path: Path, stop_at_error: bool, deadline: float | None = None) -> tuple
     A cell may take CELL_SECONDS, and no longer than to `deadline` (seconds since 1970). When it
     began and ended stands in its metadata, as nbclient writes it there.
     """
-    import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    try:
-        notebook = nbformat.read(path, as_version=4)
-    except OSError:
-        raise
-    except Exception as error:
-        raise NotebookError(
-            f"{path.name} can't be read as a notebook ({type(error).__name__}). "
-            f"Get it back: git checkout {path.name}"
-        ) from None
+    notebook = read(path)
     client = NotebookClient(
         notebook,
         timeout_func=lambda _cell: _cell_seconds(deadline),
@@ -118,6 +109,21 @@ def run(path: Path, stop_at_error: bool, deadline: float | None = None) -> tuple
                 return notebook, ["the kernel died: not enough memory?"]
             raise
     return notebook, _failures(notebook)
+
+
+def read(path: Path) -> Any:
+    """The notebook in a file. Raises: NotebookError if it is none; OSError if it can't be read."""
+    import nbformat
+
+    try:
+        return nbformat.read(path, as_version=4)
+    except OSError:
+        raise
+    except Exception as error:
+        raise NotebookError(
+            f"{path.name} can't be read as a notebook ({type(error).__name__}). "
+            f"Get it back: git checkout {path.name}"
+        ) from None
 
 
 def _cell_seconds(deadline: float | None) -> int:

@@ -10,6 +10,7 @@ JOURNAL = "COURSE_JOURNAL"  # the file to append to; nothing is kept where it is
 CHAPTER = "COURSE_CHAPTER"  # the chapter that runs, set by `start`
 
 T = TypeVar("T")
+step = ""  # what a long cell is at, such as ", round 3 of 9", for the line that says so
 
 
 def is_attended() -> bool:

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from course_utils.core import running
 from course_utils.core.device_clock import DeviceClock
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, quartiles
 from notebook_ranks.processes import local_ranks
 
 PATIENCE = 4
+DISTURBED = ", with more rounds, since other programs disturbed some"
 LEAST_REPETITIONS = 5
 REPETITION_SECONDS = 100e-6  # shorter calls are repeated inside one repetition
 REPETITION_SECONDS_BESIDE_A_GPU = 2e-3  # by the host's clock: synchronising takes 10 µs or more
@@ -42,10 +44,13 @@ def measure_rounds(
     every: list[dict[str, float]] = []
     total = OthersClock()
     while len(every) < times or (2 * len(quiet) < times and len(every) < PATIENCE * times):
+        enough = len(every) >= times
+        running.step = f", round {len(every) + 1} of {times}" if not enough else DISTURBED
         watch = OthersClock()
         every.append(one_round())
         if watch.is_quiet():
             quiet.append(every[-1])
+    running.step = ""
     kept, others = quiet if 2 * len(quiet) >= times else every, total.cores()
     return {
         key: Measurement(tuple(found[key] for found in kept), len(every), others, "host", unit)

@@ -109,8 +109,8 @@ class Picture:
         kept = {"image/png": png, "text/plain": text}
         return kept | ({DIGESTS: digests} if digests else {})
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return self.bundle(f"[figure] {self.alt}")
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
+        return self.bundle(f"[figure] {self.alt}"), {"needs_background": "light"}
 
     def __repr__(self) -> str:
         return told.parted(f"[figure] {self.alt}\n{self.drawn}".rstrip())[0]

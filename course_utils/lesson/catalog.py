@@ -10,6 +10,7 @@ from typing import Any
 from course_utils.core import files
 
 EXERCISE = "exercise-"  # so begins the id of a cell that holds one
+OF_THE_COURSE = re.compile(r"(?![0-9a-f]{8}(?:-|$))[a-z][a-z0-9]*(?:-[a-z0-9]+)*")  # a cell's id
 PREDICT = r'^predict\(\s*"([\w.]+)"'
 
 
@@ -41,9 +42,14 @@ class Chapter:
         return int(found[1]) if found else None
 
     def cells_before_the_exercises(self) -> list[str]:
-        """Ids of the code cells that are neither exercises nor only predictions."""
-        cells = [c for c in code_cells(self.path) if not re.match(PREDICT, c["source"])]
-        return [c["id"] for c in cells if not c["id"].startswith(EXERCISE)]
+        """Ids of the code cells that are neither exercises nor only predictions.
+
+        Cells that the reader inserted don't count: editors give them random ids, and the course's
+        ids are words.
+        """
+        cells = [c for c in code_cells(self.path) if not is_question(c["source"])]
+        ids = [c["id"] for c in cells if OF_THE_COURSE.fullmatch(c["id"])]
+        return [id for id in ids if not id.startswith(EXERCISE)]
 
     def exercises(self) -> list[str]:
         """The names of the chapter's exercises, read from its solutions' notebook."""
@@ -70,6 +76,11 @@ def chapters() -> list[Chapter]:
 def written() -> list[Chapter]:
     """The chapters whose notebooks exist."""
     return [chapter for chapter in chapters() if chapter.is_written]
+
+
+def is_question(source: str) -> bool:
+    """True for the source of a cell of predictions."""
+    return bool(re.match(PREDICT, source))
 
 
 def code_cells(path: Path) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
+from course_utils.core.running import is_attended
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
 from course_utils.judging.judge import Content, whole
 from course_utils.lesson import catalog, progress
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 PART_COLOURS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
 ROWS, WIDE, HIGH = 5, 0.74, 0.72
+DARKENED = "jp-needs-light-background"  # by `start` on a dark theme, as other figures are
+MAP = "<div style='position:relative;display:inline-block'>{}{}</div>"
+LINK = (
+    "<a href='{}' title='{}' style='position:absolute;left:{:.2%};top:{:.2%};width:{:.2%};"
+    "height:{:.2%}'></a>"
+)
 
 
 @styled
@@ -40,7 +47,34 @@ def course_map() -> Picture:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
     axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
-    return render(figure, "the map of the course: " + "; ".join(map(_in_words, places)), said)
+    alt = "the map of the course: " + "; ".join(map(_in_words, places))
+    drawn = render(figure, alt, said)  # which lays the figure out
+    share = axes.transData + figure.transFigure.inverted()
+    links = ""
+    for chapter, (x, y) in places.items():
+        (left, low), (right, high) = share.transform(
+            [(x - WIDE / 2, y - HIGH / 2), (x + WIDE / 2, y + HIGH / 2)]
+        )
+        if chapter.is_written:
+            links += LINK.format(
+                chapter.path.name, chapter.title, left, 1 - high, right - left, high - low
+            )
+    return LinkedMap(drawn.png, drawn.alt, drawn.drawn, links)
+
+
+class LinkedMap(Picture):
+    """The map; where somebody watches, a click on a box opens its chapter."""
+
+    def __init__(self, png: bytes, alt: str, drawn: str, links: str) -> None:
+        super().__init__(png, alt, drawn)
+        self.links = links
+
+    def bundle(self, first: str) -> dict[str, str]:
+        kept = super().bundle(first)
+        if not is_attended():
+            return kept
+        image = f"<img src='data:image/png;base64,{kept['image/png']}' class='{DARKENED}'>"
+        return kept | {"text/html": MAP.format(image, self.links)}
 
 
 def chapter_list() -> "Markdown":

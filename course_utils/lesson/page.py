@@ -1,5 +1,5 @@
-"""Follows the page that runs: keeps the reader's progress, explains a missing name, and lets a
-demonstration go on.
+"""Follows the page that runs: keeps the reader's progress, says that a long cell still runs,
+explains a missing name, and lets a demonstration go on.
 
 `attach` is called by `start`. In a demonstration (`python -m course_utils demo`), a cell that fails
 shows its stored outputs and says so, and the cells after it run.
@@ -8,13 +8,17 @@ shows its stored outputs and says so, and the cells after it run.
 import ast
 import html
 import os
+import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from course_utils.core import running
 from course_utils.lesson import catalog, progress
 
+LONG_SECONDS = 3  # a cell that takes longer says that it still runs
 LONGEST = 160  # characters of an error that a class is shown
 DEMO = "COURSE_DEMO"  # the stored copy of the chapter that is shown; others use their own file
 STORED = (
@@ -32,6 +36,7 @@ class Page:
         self.shell, self.chapter = shell, chapter
         self.cells = {cell["id"]: cell for cell in catalog.code_cells(path)}
         self.runs: Any = None  # what IPython says of the cell that runs now
+        self.long: StillRunning | None = None
 
     def find(self, info: Any) -> dict[str, Any] | None:
         """The stored cell that is running; None for a cell that the reader added."""
@@ -48,9 +53,14 @@ class Page:
     def before_cell(self, info: Any) -> None:
         """Called by IPython before each cell."""
         self.runs = info
+        if running.is_attended() and not info.raw_cell.startswith("%%ranks"):  # these say it
+            self.long = StillRunning()
+            self.long.start()
 
     def after_cell(self, result: Any) -> None:
         """Called by IPython after each cell."""
+        if self.long:
+            self.long.end()
         if result is None or result.info is None:
             return
         if not result.success and os.environ.get(DEMO):
@@ -94,6 +104,33 @@ class Page:
         """Shows the traceback of a failed cell, unless its stored outputs will be shown."""
         if not self.unchanged(self.runs):
             self.shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+class StillRunning(threading.Thread):
+    """Shows a line with the seconds that a long cell has run; `end` takes the line away."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.ended, self.began, running.step = threading.Event(), time.monotonic(), ""
+
+    def run(self) -> None:
+        from IPython.display import display
+
+        if self.ended.wait(LONG_SECONDS):
+            return
+        shown = display(self.line(), raw=True, display_id=True)
+        while not self.ended.wait(1):
+            shown.update(self.line(), raw=True)
+        shown.update({"text/html": "", "text/plain": ""}, raw=True)
+
+    def line(self) -> dict[str, str]:
+        seconds = time.monotonic() - self.began
+        text = f"Still running after {seconds:.0f} s{running.step} …"
+        return {"text/html": f"<i>{html.escape(text)}</i>", "text/plain": text}
+
+    def end(self) -> None:
+        self.ended.set()
+        self.join(timeout=1)
 
 
 def names_of(source: str) -> set[str]:

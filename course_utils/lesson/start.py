@@ -14,6 +14,16 @@ PREPARE_RANKS = "NOTEBOOK_RANKS_PREPARE"  # "module:function" that each rank cal
 UNATTENDED_RANKS = "NOTEBOOK_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
 QUIET_PROFILER = "6"  # above all that torch 2.13's profiler writes to stderr when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
+# For a page that somebody watches in JupyterLab: printed lines break between words; figures are
+# dark on a dark theme; a list that has the focus keeps the arrow keys, which else change the cell.
+LOOK = """<style>
+.jp-OutputArea-output pre {word-break: normal; overflow-wrap: anywhere}
+[data-jp-theme-light=false] :is(.jp-needs-light-background, .widget-image) {
+  background: none; border-radius: 6px; filter: invert(0.9) hue-rotate(180deg)}
+</style><script>
+document.addEventListener("focusin", ({target}) => target.matches(".jupyter-widgets select")
+  && target.setAttribute("data-lm-suppress-shortcuts", "true"))
+</script>"""
 
 
 def start(chapter: str, seed: int = 0) -> None:
@@ -38,7 +48,9 @@ def start(chapter: str, seed: int = 0) -> None:
         _fail_on_deprecation()
     d2l_guest.welcome()
     os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
-    if not running.is_attended():
+    if running.is_attended():
+        _show_look()
+    else:
         os.environ[UNATTENDED_RANKS] = "1"
     page.offer(hint=hint, solution=solution)
     page.attach(name, files.chapter_path(name))
@@ -47,6 +59,12 @@ def start(chapter: str, seed: int = 0) -> None:
         print("Recorded for this chapter: " + "; ".join(evidence.recorded_machines(name)) + ".")
     if os.environ.get(recording.RECORD_TO):
         print("Recording is on: what this run measures is kept.")
+
+
+def _show_look() -> None:
+    from IPython.display import display
+
+    display({"text/html": LOOK, "text/plain": ""}, raw=True)
 
 
 def _fail_on_deprecation() -> None:

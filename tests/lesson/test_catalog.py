@@ -33,6 +33,21 @@ def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypat
     assert (chapter.cells_before_the_exercises(), chapter.exercises()) == before
 
 
+@pytest.mark.parametrize(
+    "random_id",
+    ["5f0e7d2c-3b1a-4c8e-9d6f-0a1b2c3d4e5f", "abcdefab-1234-4c8e-9d6f-0a1b2c3d4e5f", "a1b2c3d4",
+     "1b2c3d4e", "xK3bXyZ12_ab"],
+)  # fmt: skip
+def test_a_cell_that_the_reader_inserts_is_none_of_the_chapters(random_id, monkeypatch, tmp_path):
+    chapter = catalog.written()[0]
+    before = chapter.cells_before_the_exercises()
+    page = json.loads(chapter.path.read_text())
+    mine = {"cell_type": "code", "id": random_id, "source": ["mine = 1"]}
+    monkeypatch.setattr(files, "NOTEBOOKS", tmp_path)
+    chapter.path.write_text(json.dumps(page | {"cells": [page["cells"][0], mine, *page["cells"]]}))
+    assert chapter.cells_before_the_exercises() == before
+
+
 def test_every_chapter_of_the_course_is_in_the_catalog_once_and_linked_from_the_index():
     numbers = [chapter.number for chapter in catalog.chapters()]
     assert numbers == [f"{n:02}" for n in range(1, 15)]

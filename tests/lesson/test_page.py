@@ -1,11 +1,13 @@
 """A cell that fails in front of a class falls back on what is stored."""
 
+import threading
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from course_utils.cli.notebooks import run
+from course_utils.core import files
 from course_utils.lesson import page
 from tests.support.written import notebook
 
@@ -48,6 +50,37 @@ def test_a_cell_that_fails_in_class_shows_what_is_stored_and_the_class_goes_on(
     assert "was interrupted" in outputs[2][0] and outputs[2][1] == "never stopped\n"
     assert outputs[3] == ["the next cell runs\n"]
     assert "NameError" in outputs[4][0] and outputs[4][1] == "8\n"
+
+
+class Shown:
+    """Takes the place of IPython's `display`, and of the handle that it returns."""
+
+    def __init__(self):
+        self.texts, self.first = [], threading.Event()
+
+    def __call__(self, data, raw, display_id=None):
+        self.texts.append(data["text/plain"])
+        self.first.set()
+        return self
+
+    update = __call__
+
+
+@pytest.mark.parametrize("source, is_watched", [("x", True), ("x", False), ("%%ranks 2", True)])
+def test_a_long_cell_says_that_it_runs_while_somebody_watches(source, is_watched, monkeypatch):
+    shown, info = Shown(), SimpleNamespace(cell_id="", raw_cell=source)
+    monkeypatch.setattr("IPython.display.display", shown)
+    monkeypatch.setattr(page, "LONG_SECONDS", 0)
+    monkeypatch.setattr(page.running, "is_attended", lambda: is_watched)
+    followed = page.Page(None, "02_async_execution", files.chapter_path("02"))
+    followed.before_cell(info)
+    if says := is_watched and source == "x":
+        assert shown.first.wait(30)
+    followed.after_cell(None)
+    assert shown.texts == ["Still running after 0 s …", ""] * says
+    still = page.StillRunning()
+    monkeypatch.setattr(page.running, "step", ", round 3 of <9>")
+    assert "0 s, round 3 of &lt;9&gt; …" in still.line()["text/html"]
 
 
 class Ran:

@@ -54,7 +54,8 @@ def test_only_render_makes_a_picture_of_a_figure():
 
 def drawn(title="Two copies"):
     """What a cell keeps of a figure."""
-    return compare_bars(title, PUBLISHED)._repr_mimebundle_()
+    data, _ = compare_bars(title, PUBLISHED)._repr_mimebundle_()
+    return data
 
 
 def found_in(*outputs):

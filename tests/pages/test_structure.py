@@ -8,6 +8,7 @@ import statistics
 import pytest
 
 from course_utils.core import files
+from course_utils.lesson.catalog import OF_THE_COURSE
 
 CHAPTERS = files.chapters()
 SOLUTIONS = sorted(files.SOLUTIONS.glob("*.ipynb"))
@@ -81,6 +82,7 @@ def test_a_notebook_is_its_last_full_run_without_errors_warnings_and_open_claims
         assert output["output_type"] != "error" and output.get("name") != "stderr", output
     ids = [c["id"] for c in read(path)["cells"]]
     assert len(ids) == len(set(ids))
+    assert all(OF_THE_COURSE.fullmatch(id) for id in ids), "which progress counts as the reader's"
     assert "not decided" not in path.read_text(encoding="utf-8"), "by a busy machine: run it again"
 
 

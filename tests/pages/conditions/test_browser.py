@@ -98,6 +98,41 @@ def test_a_prediction_is_typed_from_the_keyboard_and_held_against_the_answer(lab
     assert "image/png" in lab.outputs("figure")
 
 
+DARK = "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+FILTER = "image => getComputedStyle(image).filter"
+CELL = "() => window.panel.content.activeCellIndex"
+OPENED = "name => window.jupyterapp.shell.currentWidget.title.label === name"
+WIDGET = "Controls(lambda way: (bars, way), 'alt', way=choice('way', ['ring', 'tree'], 'ring'))"
+
+
+@pytest.mark.thorough("course_utils/lesson", "course_utils/figures")
+def test_a_list_keeps_its_keys_figures_follow_the_theme_and_the_map_opens_chapters(lab: Lab):
+    write_notebook(
+        lab.folder / "look.ipynb",
+        ready=ATTENDED + "from course_utils import compare_bars, start\n"
+        "from course_utils.figures.controls import Controls, choice\n"
+        "from course_utils.lesson import course_map\nstart('10')",
+        figure="bars = compare_bars('Both', {'a': 1.0, 'b': 2.0})\nbars",
+        names=WIDGET,
+        map="course_map()",
+    )
+    lab.open("look.ipynb")
+    lab.run("ready", "figure", "names", "map")
+    lab.page.evaluate(DARK)
+    for cell in ("figure", "names", "map"):
+        image = lab.show(cell).locator(".jp-OutputArea img").first
+        image.wait_for()
+        assert "invert" in image.evaluate(FILTER)
+    names = lab.show("names").locator("select")
+    names.focus()
+    before = lab.page.evaluate(CELL)
+    lab.page.keyboard.press("ArrowDown")
+    lab.show("names").get_by_text("tree", exact=True).last.wait_for()
+    assert names.input_value() == "tree" and lab.page.evaluate(CELL) == before
+    lab.show("map").get_by_title("Collectives").click()
+    lab.page.wait_for_function(OPENED, arg="11_collectives.ipynb")
+
+
 START = RUN_ALL.replace("() => ", "() => { ") + "; return 0 }"
 SAYS = f"([id, text]) => ({TEXT_OF})(id).includes(text)"
 
