@@ -231,4 +231,4 @@ def draw_rates(
     axes.set_xlabel(f"GB/s (10⁹ bytes a second), and the time that {amount(n_bytes)} take")
     axes.xaxis.set_major_formatter(lambda value, _at: style.tick(value))
     said.append(style.say_origins(figure, [fill(origin, 105) for origin in origins]))
-    return style.render(figure, title, said, 32)
+    return style.render(figure, title, said, 64)

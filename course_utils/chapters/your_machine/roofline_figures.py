@@ -16,7 +16,7 @@ from course_utils.figures.controls import LOOK, Controls, slider
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LOWEST, HIGHEST = 0.1, 5000  # FLOP/byte
+LOWEST, HIGHEST = 0.1, 20_000  # FLOP/byte
 HALO = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
 Points = Mapping[str, tuple[float, float]]
 
@@ -90,7 +90,9 @@ def _machine(axes: "Axes", one: Machine) -> list[str]:
         said.append(f"  roof, {name}: {told.amount(rate, live)} FLOP/s, ridge {ridge} FLOP/byte")
     first = LOWEST / 2 * 1.15
     slope = f"{one.name}: {'≈ ' * live}{style.tick(float(f'{one.bytes_per_s:.3g}'))}B/s"
-    axes.annotate(slope, (first, one.bytes_per_s), color=colour, fontweight="bold", fontsize=11)
+    axes.annotate(
+        slope, (first, 3.5 * one.bytes_per_s), color=colour, fontweight="bold", fontsize=11
+    )
     axes.plot(list(one.others), list(one.others.values()), color=colour, linestyle="",
               marker=style.MARKS[one.kind], markersize=4)  # fmt: skip
     if one.others:
@@ -98,7 +100,7 @@ def _machine(axes: "Axes", one: Machine) -> list[str]:
     near = sorted(x for x, _ in one.named.values())
     for name, (x, y) in one.named.items():
         axes.plot([x], [y], color=colour, marker=style.MARKS[one.kind], markersize=8, zorder=4)
-        to_left = x > 30 and (x > 300 or not live or any(x < other < 2 * x for other in near))
+        to_left = x * 10 ** (len(name) / 17) > HIGHEST or any(x < one < 2 * x for one in near)
         axes.annotate(name, (x, y), (-9 if to_left else 9, -5), textcoords="offset points",
                       ha="right" if to_left else "left", va="top", fontsize=9.5, zorder=2,
                       bbox=HALO)  # fmt: skip
@@ -146,8 +148,8 @@ def draw_bounds(
         for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
             below = before < a < 1.35 * before
             before = 0.0 if below else a
-            axes.annotate(name, (a, b), (7, -6) if below else (-7, 5), color=colour, va="center",
-                          ha="left" if below else "right", bbox=HALO, zorder=2, **how)  # fmt: skip
+            axes.annotate(name, (a, b), (5, -13) if below else (-7, 6), color=colour, va="center",
+                          ha="left" if below else "right", zorder=5, **how)  # fmt: skip
             numbers = f"{told.amount(a, live)} of T_mem in arithmetic"
             said.append(f"  {name}: {numbers}, took {told.amount(b, live)}")
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
