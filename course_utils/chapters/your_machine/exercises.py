@@ -5,8 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.chapters.your_machine import operations
-from course_utils.chapters.your_machine.roofline import Roof, gpu_roof, turning_batch
+from course_utils.chapters.your_machine.roofline import gpu_roof, layer_norm_work, turning_batch
 from course_utils.core.gpus import GPUS, gpu_specs
 from course_utils.lesson.answers import against, as_number
 from course_utils.lesson.exercises import exercise
@@ -32,7 +31,7 @@ def check_layer_norm(layer_norm_seconds: Callable[[int, int, int, float], float]
     ]
 
     def reference(rows: int, width: int, size: int, bytes_per_s: float) -> float:
-        return operations.layer_norm(rows, width, size).n_bytes / bytes_per_s
+        return layer_norm_work(rows, width, size).n_bytes / bytes_per_s
 
     cases = [(*shape, 10 ** random.uniform(9.5, 12.9)) for shape in shapes]
     against(layer_norm_seconds, reference, cases)
@@ -131,54 +130,3 @@ def _doubled(
 ) -> set[str]:
     dense = {name: processors * ghz * each / 1000 for name, each in flop_per_cycle.items()}
     return {name for name, printed in tflop_per_s.items() if printed > 1.5 * dense[name]}
-
-
-@exercise(
-    "machine.waits_for",
-    todo=(
-        'write waits_for(m, k, n, size, flop_per_s, bytes_per_s, latency): "memory", "compute" or '
-        '"overhead".'
-    ),
-    hints=(
-        "Three times: T_mem, T_math and latency. Which is the longest?",
-        "2·m·k·n FLOPs; m·k + k·n + m·n numbers of size bytes.",
-    ),
-)
-def check_waits_for(waits_for: Callable[..., Any]) -> str:
-    """Random products on random machines, where the longest part leads by 2% or more."""
-    leads = [1.02] * 30 + [random.uniform(1.02, 20) for _ in range(30)]
-    cases = [_product_that_waits_for(want, lead) for want in RANGES for lead in leads]
-
-    def reference(
-        m: int, k: int, n: int, size: int, flop_per_s: float, bytes_per_s: float, latency: float
-    ) -> str:
-        return Roof(flop_per_s, bytes_per_s, latency).waits_for(operations.product(m, k, n, size))
-
-    def why(m: int, k: int, n: int, size: int, *machine: float) -> str:
-        parts = Roof(*machine).parts(operations.product(m, k, n, size))
-        return f" ({', '.join(f'{part} {time * 1e6:.4g} µs' for part, time in parts.items())})"
-
-    against(waits_for, reference, cases, why=why)
-    return f"{len(cases)} random products, {len(leads)} for each answer, half of them close"
-
-
-def _product_that_waits_for(want: str, lead: float) -> tuple[Any, ...]:
-    """A product and a machine where `want` takes `lead` times as long as the next part."""
-    while True:
-        m, k, n = (2 ** random.randint(0, 13) for _ in range(3))
-        size = random.choice((1, 2, 4))
-        done = operations.product(m, k, n, size)
-        rate, width, latency = (
-            10 ** random.uniform(math.log10(low), math.log10(high)) for low, high in RANGES.values()
-        )
-        times = {"compute": done.flops / rate, "memory": done.n_bytes / width, "overhead": latency}
-        longest = lead * max(time for part, time in times.items() if part != want)
-        work = {"compute": done.flops, "memory": done.n_bytes, "overhead": 1.0}[want]
-        figure = longest if want == "overhead" else work / longest
-        if RANGES[want][0] <= figure <= RANGES[want][1]:
-            figures = dict(zip(RANGES, (rate, width, latency), strict=True)) | {want: figure}
-            return m, k, n, size, *figures.values()
-
-
-# Of machines that there are: FLOP/s, bytes/s, and seconds.
-RANGES = {"compute": (1e11, 1e15), "memory": (1e10, 8e12), "overhead": (1e-6, 3e-5)}

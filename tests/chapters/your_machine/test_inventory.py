@@ -1,4 +1,4 @@
-"""A machine as made-up /sys trees, psutil and NVIDIA's driver tell it, or as nobody does."""
+"""A machine as made-up /sys trees, psutil and NVIDIA's driver report it, or as nothing does."""
 
 from types import SimpleNamespace
 
@@ -10,11 +10,10 @@ import torch
 from course_utils.chapters.your_machine.inventory import (
     GENERATIONS,
     Cache,
-    Disk,
     look,
     pcie_gb_per_s,
 )
-from course_utils.chapters.your_machine.machine_drawing import sketch
+from course_utils.chapters.your_machine.machine_drawing import draw_machines, sketch_cpu
 from tests.support.trees import write
 
 KIB, MIB = 2**10, 2**20
@@ -28,29 +27,19 @@ def cache(number, index, level, kind, size, shared):
     return {f"{CPU}/cpu{number}/cache/index{index}/{name}": text for name, text in told.items()}
 
 
-def test_a_servers_sockets_and_caches_are_counted_once(tmp_path):
+def test_a_servers_caches_are_counted_once(tmp_path):
     """Two sockets of two cores of two threads: 0-3 are the first threads, 4-7 the second."""
     for n in range(8):
         package, pair = n % 4 // 2, f"{n % 4},{n % 4 + 4}"
         package_cpus = "0-1,4-5" if package == 0 else "2-3,6-7"
-        write(tmp_path, {f"{CPU}/cpu{n}/topology/physical_package_id": package})
         write(tmp_path, cache(n, 0, 1, "Data", "32K", pair))
         write(tmp_path, cache(n, 1, 1, "Instruction", "32K", pair))
         write(tmp_path, cache(n, 2, 2, "Unified", "1024K", pair))
         write(tmp_path, cache(n, 3, 3, "Unified", "32768K", package_cpus))
     box = look(tmp_path)
     l1, l2, l3 = 32 * KIB, MIB, 32 * MIB
-    assert box.sockets == 2
     assert box.caches == (Cache(1, l1, count=4), Cache(2, l2, count=4), Cache(3, l3, count=2))
     assert box.data_caches() == {l1: "L1", l2: "L2", l3: "L3"}
-
-
-def test_an_arm_board_tells_neither_sockets_nor_sizes(tmp_path):
-    for n in range(8):
-        write(tmp_path, {f"{CPU}/cpu{n}/topology/physical_package_id": -1})
-        write(tmp_path, {f"{CPU}/cpu{n}/cache/index0/level": 1})
-    box = look(tmp_path)
-    assert (box.sockets, box.caches) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -63,27 +52,6 @@ def test_a_containers_share_is_told(tmp_path, memory, cpus, found):
     assert (box.limit_bytes, box.cpu_limit) == found
 
 
-def test_disks_are_named_sized_and_told_apart(tmp_path):
-    sizes = {"nvme0n1": 7_501_476_528, "sda": 1000, "sdb": 1000, "vda": 2000, "loop0": 8, "sdc": 0}
-    write(tmp_path, {f"sys/block/{name}/size": size for name, size in sizes.items()})
-    spins = {"sda": 1, "sdb": 0, "vda": 1}
-    write(tmp_path, {f"sys/block/{n}/queue/rotational": one for n, one in spins.items()})
-    assert look(tmp_path).disks == (
-        Disk("nvme0n1", 3_840_755_982_336, "NVMe"),
-        Disk("sda", 512_000, "spinning"),
-        Disk("sdb", 512_000, "solid state"),
-        Disk("vda", 1_024_000, "virtual"),
-    )
-
-
-def test_networks_that_are_up_tell_their_speed_or_dont(tmp_path, monkeypatch):
-    cards = {"lo": (True, 0), "eth0": (True, 0), "ib0": (True, 400_000), "ens2": (False, 100_000)}
-    told = {name: SimpleNamespace(isup=up, speed=speed) for name, (up, speed) in cards.items()}
-    monkeypatch.setattr(psutil, "net_if_stats", lambda: told)
-    write(tmp_path, {f"sys/class/net/{name}/device/vendor": "0x1" for name in ("ib0", "ens2")})
-    assert look(tmp_path).networks == {"eth0": None, "ib0": 50.0}
-
-
 def test_a_pcie_link_carries_what_the_specification_states():
     assert {g: pytest.approx(pcie_gb_per_s(g, 16), abs=0.001) for g in GENERATIONS} == PCIE_X16
     with pytest.raises(ValueError, match="PCIe 9 isn't known"):
@@ -93,7 +61,9 @@ def test_a_pcie_link_carries_what_the_specification_states():
 @pytest.fixture
 def seen(monkeypatch):
     """torch's GPU 0 with CUDA_VISIBLE_DEVICES=1: the driver's second."""
-    gpu = SimpleNamespace(name="NVIDIA L4", total_memory=24 * 10**9, uuid="b")
+    gpu = SimpleNamespace(
+        name="NVIDIA L4", total_memory=24 * 10**9, uuid="b", multi_processor_count=58
+    )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
 
@@ -132,16 +102,14 @@ def test_without_nvidias_driver_a_gpus_links_are_not_told(seen, monkeypatch):
     monkeypatch.setattr(pynvml, "nvmlInit", fails)
     box = look()
     assert [(gpu.name, gpu.pcie) for gpu in box.gpus] == [("NVIDIA L4", None)]
-    assert any("1 × L4, 24 GB" in branch.part for branch in sketch(box).branches)
+    assert any("1 × L4: 58 SMs, 24 GB" in level.text for level in sketch_cpu(box).levels)
 
 
-def test_where_the_system_tells_nothing_the_diagram_says_so(tmp_path, monkeypatch):
+def test_where_the_system_reports_nothing_the_diagram_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: None)
-    monkeypatch.setattr(psutil, "net_if_stats", dict)
     box = look(tmp_path)
-    assert (box.sockets, box.cores, box.caches, box.disks, box.networks) == (None, None, (), (), {})
+    assert (box.cores, box.caches) == (None, ())
     assert box.threads >= 1 and box.data_caches() == {}
-    shown = sketch(box)
-    assert shown.caches == (("caches: this system doesn't tell", 1.0),)
-    assert "cores not told" in shown.processor
-    assert {"disk: not told", "network: not told"} <= {branch.part for branch in shown.branches}
+    shown = sketch_cpu(box)
+    assert shown.inside == ["caches: unknown"] and "unknown cores" in shown.units
+    assert draw_machines("A machine", shown).png

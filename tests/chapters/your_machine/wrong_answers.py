@@ -9,7 +9,6 @@ def twice_its_neighbour(processors, ghz, flop_per_cycle, tflop_per_s):
 
 
 RATES = "dtype for dtype, printed in tflop_per_s.items() if printed > 1.5 * dense(dtype)"
-BYTES = "(m * k + k * n + m * n)"
 WRONG = {
     "machine.layer_norm": changed(
         "machine.layer_norm",
@@ -20,11 +19,11 @@ WRONG = {
     ),
     "machine.turning_batch": changed(
         "machine.turning_batch",
-        weight_alone={"weight / (line_math - line_memory)": "weight / line_math"},
+        weight_alone={"weight / (sample_math - sample_memory)": "weight / sample_math"},
         rounds_down={"math.ceil": "int"},
         always_turns={"return None": "pass"},
         looks_for_ever={"return None": "return 10**6"},
-        stops_looking={"<= line_memory:": "<= line_memory + weight / 10_000:"},
+        stops_looking={"<= sample_memory:": "<= sample_memory + weight / 10_000:"},
     ),
     "machine.counts_zeros": [
         twice_its_neighbour,
@@ -36,12 +35,4 @@ WRONG = {
             barely_more={"1.5": "1.005"},
         ),
     ],
-    "machine.waits_for": changed(
-        "machine.waits_for",
-        products_compute={"return max(times, key=times.get)": 'return "compute"'},
-        roofline_alone={'        "overhead": latency,\n': ""},
-        inputs_alone={" + m * n": ""},
-        smallest_edge={BYTES: "m * k * n / min(m, k, n)"},
-        smallest_edge_of_a_cube={BYTES: "3 * m * k * n / min(m, k, n)"},
-    ),
 }
