@@ -24,7 +24,8 @@ def compare_bars(
     line: tuple[float, str] | None = None,
     guess: str = "",
 ) -> style.Picture:
-    """Draws horizontal bars: a panel for each kind of evidence, each with its own axis from zero.
+    """Draws horizontal bars: a panel for each kind of evidence, with axes from zero.
+    Panels of one unit have one scale.
 
     Live values are a dict from label to value; recorded and published figures are passed as they
     are. Evidence that is None or empty is left out. `unit` is "seconds" or words for the axis.
@@ -41,6 +42,7 @@ def compare_bars(
     lines: list[str] = []
     for axes, one in zip(panels[:, 0], shown, strict=True):
         lines += _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
+    _share_scales(list(panels[:, 0]))
     place = next((at for at, one in enumerate(shown) if one.kind == "live"), 0)
     own = shown[place].unit or unit
     scale, _ = style.axis_unit(_largest(shown[place], line), own)
@@ -170,6 +172,15 @@ def _told(
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:
     return max([*one.values.values(), line[0] if line else 0])
+
+
+def _share_scales(panels: "list[Axes]") -> None:
+    """Gives panels whose axes have the same unit the same ends: bars compare by their lengths."""
+    for unit in {axes.get_xlabel() for axes in panels}:
+        alike = [axes for axes in panels if axes.get_xlabel() == unit]
+        lows, highs = zip(*(axes.get_xlim() for axes in alike), strict=True)
+        for axes in alike:
+            axes.set_xlim(min(lows), max(highs))
 
 
 def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
