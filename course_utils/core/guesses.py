@@ -85,7 +85,9 @@ def written(unit: str, found: Any, exact: bool = False) -> str:
     """A found number for people, with ≈ unless it is `exact` or a whole count."""
     if unit in SECONDS and not exact:
         return format_seconds(found)
-    is_measured = hasattr(found, "others") or unit in BYTES or not float(found).is_integer()
+    is_measured = (
+        hasattr(found, "others") or unit in {*BYTES, "bytes"} or not float(found).is_integer()
+    )
     mark = "≈ " if is_measured and not exact else ""
     return f"{mark}{short(truth_in(unit, found))} {unit}".strip()
 
