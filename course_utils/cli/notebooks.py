@@ -40,7 +40,7 @@ def normalise(path: Path) -> float:
     if failed:
         raise NotebookError(f"{path.name} isn't stored: {failed[0]}")
     tidy(notebook)
-    if "(not decided, " in _as_text(notebook):
+    if ": not decided, other programs" in _as_text(notebook):
         raise NotebookError(
             f"{path.name} isn't stored: other programs were busy, and a claim stayed undecided. "
             "Run this again when they are done."

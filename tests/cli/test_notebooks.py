@@ -37,6 +37,19 @@ def test_normalise_stores_one_clean_run(tmp_path):
     assert path.read_bytes() == again
 
 
+OPEN = """from course_utils import claim
+from course_utils.core.measurement import Measurement
+claim("it-is-quick", "it is quick", Measurement((2.0,), 1, 5.0, "host"), below=1)"""
+
+
+def test_an_undecided_claim_is_not_stored(tmp_path):
+    path = notebook(tmp_path / "n.ipynb", (OPEN,))
+    before = path.read_bytes()
+    with pytest.raises(notebooks.NotebookError, match="a claim stayed undecided"):
+        notebooks.normalise(path)
+    assert path.read_bytes() == before
+
+
 def test_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     path = notebook(tmp_path / "n.ipynb", ("1 + 1",), ("1 / 0",))
     before = path.read_bytes()
