@@ -7,9 +7,9 @@ that is imported (and torch with it, where the module needs torch) when the name
 from importlib import import_module
 from typing import Any
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, _fetch, __dir__ = door(
+MODULE_OF, _fetch, __dir__ = public_names(
     __name__,
     {
         "lesson.start": "start",
@@ -31,7 +31,7 @@ ROOMS, _fetch, __dir__ = door(
     },
 )
 
-__all__ = [*ROOMS, "ranks"]
+__all__ = [*MODULE_OF, "ranks"]
 
 
 def __getattr__(name: str) -> Any:

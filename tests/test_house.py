@@ -89,7 +89,7 @@ def private_names_from_elsewhere(path):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_door_offers_what_is_behind_it_and_hides_no_module(package):
     door = import_module(package)
-    rooms = getattr(door, "ROOMS", {})
+    rooms = getattr(door, "MODULE_OF", {})
     hidden = [name for name in rooms if f"{package}.{name}" in GRAPH.modules]
     assert hidden == [], "a module of that name is there: whichever is imported first would win"
     assert [name for name in rooms if not hasattr(door, name)] == []

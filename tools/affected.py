@@ -227,7 +227,7 @@ def _rooms(package: str) -> dict[str, str]:
     """Which module has which of the names that a package offers at its door."""
     if not _module(f"{package}.__init__"):
         return {}
-    rooms: dict[str, str] = getattr(import_module(package), "ROOMS", {})
+    rooms: dict[str, str] = getattr(import_module(package), "MODULE_OF", {})
     return rooms
 
 

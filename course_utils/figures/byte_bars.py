@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.guess_line import draw_guess
 from snapshots_and_traces.colours import KINDS_OF_BYTES as PARTS
 
@@ -36,10 +36,10 @@ def stacked_bytes(
     figure, axes = style.one_panel(title, 1.6 + 0.5 * len(cases))
     most = {kind: max(parts.get(kind, 0) for parts in cases.values()) for kind in PARTS}
     used = [kind for kind in PARTS if most[kind] > 0.002 * largest]
-    said = [" · ".join(filter(None, [told.origin(origin), f"x: {unit}"]))]
+    said = [" · ".join(filter(None, [alt_text.origin(origin), f"x: {unit}"]))]
     for place, (name, parts) in enumerate(cases.items()):
         total = _bar(axes, place, parts, scale, unit, largest)
-        said.append(told.stack(name, {k: parts.get(k, 0) / scale for k in used}, total))
+        said.append(alt_text.stack(name, {k: parts.get(k, 0) / scale for k in used}, total))
     style.name_rows(axes, list(cases))
     axes.set(xlim=(0, 1.18 * largest / scale or 1), xlabel=unit)
     patches = [Patch(color=PARTS[kind], label=kind) for kind in used]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
@@ -95,12 +95,15 @@ def compare_lines(
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
     seconds = "".join(n for n, of in (("x", x_label), ("y", y_label)) if of.startswith("seconds"))
-    said = [told.axes(x_label, y_label, log), *_told(shown, some_live, x_varies, steps, seconds)]
+    said = [
+        alt_text.axes(x_label, y_label, log),
+        *_told(shown, some_live, x_varies, steps, seconds),
+    ]
     for x, words in (marks or {}).items():
         _mark(axes, x, words)
     if marks:
-        places = "; ".join(f"{words} at {told.number(x)}" for x, words in marks.items())
-        said.append(f"  marks: {told.local(places) if some_live else places}")
+        places = "; ".join(f"{words} at {alt_text.number(x)}" for x, words in marks.items())
+        said.append(f"  marks: {alt_text.local(places) if some_live else places}")
     said += [draw_guess(axes, guess, y_label, along="y"), draw_guess(axes, guess_at, x_label)]
     said.append(style.say_origins(figure, sorted(one.provenance for _, one in shown)))
     return style.render(figure, title, said, 48)
@@ -117,7 +120,7 @@ def draw_bands(
     from matplotlib.ticker import EngFormatter
 
     figure, axes = style.one_panel(title, 4.6)
-    said = [told.axes(x_label, y_label, "xy")]
+    said = [alt_text.axes(x_label, y_label, "xy")]
     for place, (label, band) in enumerate(bands.items()):
         colour, x = style.OTHER_KINDS[place], list(band)
         lows, highs = zip(*band.values(), strict=True)
@@ -125,7 +128,7 @@ def draw_bands(
         for edge in (lows, highs):
             axes.plot(x, edge, color=colour, linewidth=1.5, label=label)
             end = "at least" if edge is lows else "at most"
-            said.append(told.curve(f"{label}, {end}", dict(zip(x, edge, strict=True))))
+            said.append(alt_text.curve(f"{label}, {end}", dict(zip(x, edge, strict=True))))
         style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -152,7 +155,7 @@ def number_lines(
         axes.spines["left"].set_visible(False)
         note = f"{len(shown)} numbers from {low:g} to {high:g}"
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
-        said.append(f"{note} {told.digest(shown)}")
+        said.append(f"{note} {alt_text.digest(shown)}")
     return style.render(figure, title, said, 48)
 
 
@@ -166,8 +169,8 @@ def _told(
     for label, one in shown:
         live = one.kind == "live" or (some_live and one.kind == "predicted")
         named, name = label or named, label or f"{named}, {one.kind}"
-        line = told.curve(name, one.values, live, steps, seconds)
-        yield f"  {name}: {told.local(line.partition(': ')[2])}" if live and x_varies else line
+        line = alt_text.curve(name, one.values, live, steps, seconds)
+        yield f"  {name}: {alt_text.local(line.partition(': ')[2])}" if live and x_varies else line
 
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:
@@ -201,7 +204,7 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
         style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)
     varies = one.kind == "live" and unit == "seconds"  # its unit too
-    said = [told.origin(one.provenance), "" if varies else f"x: {unit_name}"]
+    said = [alt_text.origin(one.provenance), "" if varies else f"x: {unit_name}"]
     rows = [f"  {name}: {text}" for name, text in zip(names, texts, strict=True)]
     across = [f"  line at {_amount(line[0], unit, one.kind)}: {line[1]}"] if line else []
     return [" · ".join(filter(None, said)), *rows, *across]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from snapshots_and_traces.colours import OTHER_KINDS as OTHER_KINDS
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Picture:
         Digests in the text get an output type of their own, which isn't shown but compared by
         nbval.
         """
-        text, digests = told.parted(f"{first}\n{self.drawn}".rstrip())
+        text, digests = alt_text.parted(f"{first}\n{self.drawn}".rstrip())
         png = base64.b64encode(stamp(self.png, text)).decode()
         kept = {"image/png": png, "text/plain": text}
         return kept | ({DIGESTS: digests} if digests else {})
@@ -113,7 +113,7 @@ class Picture:
         return self.bundle(f"[figure] {self.alt}"), {"needs_background": "light"}
 
     def __repr__(self) -> str:
-        return told.parted(f"[figure] {self.alt}\n{self.drawn}".rstrip())[0]
+        return alt_text.parted(f"[figure] {self.alt}\n{self.drawn}".rstrip())[0]
 
 
 def new_figure(title: str, height_inches: float) -> "Figure":
@@ -135,7 +135,7 @@ def say_origins(figure: "Figure", origins: Iterable[str]) -> str:
     """Writes the sources of the numbers under the figure; returns them as a line of text."""
     found = list(dict.fromkeys(filter(None, origins)))
     figure.supxlabel("\n".join(found), fontsize=9, color="#555555", x=0.01, ha="left")
-    return " · ".join(map(told.origin, found))
+    return " · ".join(map(alt_text.origin, found))
 
 
 def name_rows(axes: "Axes", names: Sequence[str], above: float = 0.6) -> None:
@@ -153,7 +153,7 @@ def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> Non
 def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) -> Picture:
     """Renders the figure as a Picture, with few colours so that a notebook stays small.
 
-    `lines` describe what it shows, numbers included, as functions of `told` write them: with ≈
+    `lines` describe what it shows, numbers included, as functions of `alt_text` write them: with ≈
     before what varies from run to run.
     """
     from PIL import Image
@@ -161,7 +161,7 @@ def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) 
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI)
     Image.open(raw).convert("RGB").quantize(colours).save(small, format="png", optimize=True)
-    return Picture(small.getvalue(), alt, told.text(lines))
+    return Picture(small.getvalue(), alt, alt_text.text(lines))
 
 
 def axis_unit(largest: float, unit: str) -> tuple[float, str]:

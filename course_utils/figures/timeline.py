@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 
 NARROW = 0.003  # of the whole: an edge as wide as the bar would hide it
 
@@ -94,5 +94,5 @@ def draw(
     for name in names:
         mine = [s for s in spans if s.row == name]
         bars = [(s.label, (s.start - start) / scale, (s.end - start) / scale, s.note) for s in mine]
-        said.append(told.spans(name, bars, unit, live=not exact))
+        said.append(alt_text.spans(name, bars, unit, live=not exact))
     return style.render(figure, title, said)

@@ -1,8 +1,8 @@
 """Bytes: counted, predicted, and handed out by an allocator."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "counting": "count",

@@ -1,5 +1,7 @@
 """Traces as the pages of the course show them, and those that others published."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"still": "trace_page", "stored": "published_trace"})
+MODULE_OF, __getattr__, __dir__ = public_names(
+    __name__, {"still": "trace_page", "stored": "published_trace"}
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from course_utils.core.measurement import format_seconds
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from snapshots_and_traces.trace_viewer import page as viewer
 from snapshots_and_traces.trace_viewer.kinds import IDLE, KINDS, kinds
 from snapshots_and_traces.trace_viewer.lanes import Lane, lanes
@@ -87,10 +87,12 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
     )  # fmt: skip
     if not exact:
         axes.set_title("threads and streams", loc="left", fontsize=10)
-        lanes_here = told.local(", ".join(lane.name for lane in shown))
+        lanes_here = alt_text.local(", ".join(lane.name for lane in shown))
         return style.render(figure, alt, [f"threads and streams: {lanes_here}"], 200)
     said = [title, *(f"  {lane.name}, {len(lane.rows)} deep" for lane in shown)]
-    said += (f"  {word}: {len(boxes[word])} boxes {told.digest(boxes[word])}" for word in colours)
+    said += (
+        f"  {word}: {len(boxes[word])} boxes {alt_text.digest(boxes[word])}" for word in colours
+    )
     return style.render(figure, alt, said, 200)
 
 

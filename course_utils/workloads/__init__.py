@@ -1,8 +1,8 @@
 """What is trained: models, data, precision recipes, products, and d2l as a guest."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "addition": "ALPHABET Addition LINE answer_loss encode exact_match line training_step",

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from course_utils.core import files
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.compare import compare_bars
 from course_utils.figures.style import stamp
 from tests.support.evidence import PUBLISHED
@@ -31,7 +31,7 @@ def test_every_picture_that_a_page_draws_is_stored_whole_beside_its_own_text(pat
 def test_what_varies_is_the_same_for_a_figure_and_for_the_comparison_of_outputs():
     parser = configparser.ConfigParser(interpolation=None)
     parser.read(files.ROOT / "tests" / "sanitise.cfg", encoding="utf-8")
-    assert parser["measured"]["regex"] == told.MEASURED.pattern
+    assert parser["measured"]["regex"] == alt_text.MEASURED.pattern
 
 
 def test_drawers_are_found_by_what_they_declare_and_counted_where_a_cell_calls_them():

@@ -11,7 +11,7 @@ from course_utils.chapters.beyond_one_machine.stopped_runs import (
     seconds_of,
     share_kept,
 )
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _draw_rows(run: list[Piece], title: str) -> style.Picture:
         found = [piece for piece in run if piece.kind == kind]
         label = f"{WORDS.get(kind, kind)} {seconds_of(kind, run) / (8 * ROW):.0%}"
         _bars(axes, found, colour, label)
-        edges = told.digest([(piece.start, piece.end) for piece in found])
+        edges = alt_text.digest([(piece.start, piece.end) for piece in found])
         said.append(f"  {label}: in {len(found)} stretches {edges}")
     style.name_rows(axes, [f"{3 * row}:00" for row in range(8)])
     axes.set(xlim=(0, 180), xlabel="minutes")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from course_utils.chapters.compile_and_graphs.fusion import Fusion, Value, fuse, is_number
-from course_utils.figures.told import number
+from course_utils.figures.alt_text import number
 
 if TYPE_CHECKING:
     from matplotlib.path import Path

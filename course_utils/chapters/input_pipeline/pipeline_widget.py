@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from course_utils.chapters.input_pipeline.pipeline import Batch, Run, epoch_seconds, simulate
 from course_utils.core.measurement import Measurement, format_seconds
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
 
 if TYPE_CHECKING:
@@ -221,10 +221,10 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
                 bbox_to_anchor=(1, 0.99), frameon=False, handlelength=1, fontsize=10,
                 borderaxespad=0)  # fmt: skip
     lanes: dict[float, str] = {**dict(enumerate(names)), device: "device"}
-    said = [f"{len(run.batches)} batches: {told.local(title)}", *_told(lanes, bars_of, unit)]
+    said = [f"{len(run.batches)} batches: {alt_text.local(title)}", *_told(lanes, bars_of, unit)]
     waits = sum(seconds for _, _, seconds, _ in bars_of[WAITS])
-    said.append(f"  device waits: {told.amount(waits, live=True)} {told.SHORT[unit]}")
-    said.append(f"  ready: {told.local(f'up to {most}')}")
+    said.append(f"  device waits: {alt_text.amount(waits, live=True)} {alt_text.SHORT[unit]}")
+    said.append(f"  ready: {alt_text.local(f'up to {most}')}")
     return style.render(figure, ALT, said + measured_said)
 
 
@@ -237,7 +237,7 @@ def _told(lanes: Mapping[float, str], bars_of: Mapping[str, Bars], unit: str) ->
             for at, begun, seconds, note in bars
             if at == lane and kind != WAITS
         ]
-        yield told.spans(name, found, unit, live=True)
+        yield alt_text.spans(name, found, unit, live=True)
 
 
 def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars]:

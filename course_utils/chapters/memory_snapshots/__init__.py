@@ -1,8 +1,8 @@
 """Chapter 09, "Memory snapshots"."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "chapter_snapshots": "on_gpus record_snapshot snapshot_file",

@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from course_utils.core.evidence import Series
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,17 +37,17 @@ def beside_reference(
     figure = style.new_figure(title, 1.3 + 2.2 * down)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     x_said = f"{x_label} (grey: {', '.join(filter(None, (reference, said)))})"
-    lines_said = [told.axes(x_said, y_label, "y"), told.curve(reference, grey, live=True)]
+    lines_said = [alt_text.axes(x_said, y_label, "y"), alt_text.curve(reference, grey, live=True)]
     for axes, name in zip(panels.flat, others, strict=False):
         _draw(axes, grey, color="#999999", linewidth=1.6, label=reference)
         _draw(axes, lines[name], color=style.COLOURS["live"], label=name)
         words = ": ".join(filter(None, (name, (notes or {}).get(name))))
-        lines_said.append(told.curve(words, lines[name], live=True))
+        lines_said.append(alt_text.curve(words, lines[name], live=True))
         past = kept.rows_where(recipe=name) if kept else []
         if past:
             line = {row["step"]: row["loss"] for row in past}
             _draw(axes, line, color=style.COLOURS["recorded"], linestyle="--", label="recorded")
-            lines_said.append(told.curve(f"{name}, recorded", line))
+            lines_said.append(alt_text.curve(f"{name}, recorded", line))
         axes.set_title(words, loc="left", fontsize=11)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y))

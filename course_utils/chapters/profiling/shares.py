@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 
 COLOURS = {  # computing first, then what else the device did, then why it waited
     "computing": "#009E73",
@@ -54,7 +54,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         if left < 100 * (1 - SMALL / 10):
             axes.barh(row, 100 - left, left=left, color="#FFFFFF", height=0.72, edgecolor="#BBBBBB")
         named = {WORDS.get(name, name): 100 * parts.get(name, 0.0) for name in colours}
-        said.append(told.stack(run, named))
+        said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
     patches = [Patch(color=c, label=WORDS.get(name, name)) for name, c in colours.items()]

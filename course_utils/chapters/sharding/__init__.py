@@ -1,8 +1,8 @@
 """Chapter 13, "Sharding"."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "best": "best_splits",

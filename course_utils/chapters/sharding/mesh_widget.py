@@ -8,7 +8,7 @@ from course_utils.chapters.sharding.rank_bytes import PARTS, held_bytes, waiting
 from course_utils.chapters.sharding.splits import Split, cluster
 from course_utils.chapters.sharding.steps import Work
 from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
-from course_utils.figures import byte_bars, style, told
+from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _draw(
     if held:
         _draw_held(panels["held"], held)
         in_gb = {part: held.get(part, 0.0) / GB for part in PARTS}
-        said.append(told.stack(f"GB held of {cluster().memory_gb:.0f}", in_gb))
+        said.append(alt_text.stack(f"GB held of {cluster().memory_gb:.0f}", in_gb))
     if rows:
         said += ["GB sent in a step", *_draw_sent(panels["sent"], rows)]
     panels["held"].set_visible(bool(held))

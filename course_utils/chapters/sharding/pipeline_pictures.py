@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.timeline import Span
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _told(spans: list[Span], unit: str, live: bool) -> Iterator[str]:
         bars = [
             (_kind(s.label), s.start - first, s.end - first, s.note) for s in spans if s.row == rank
         ]
-        yield told.spans(rank, bars, unit, live)
+        yield alt_text.spans(rank, bars, unit, live)
 
 
 def _kind(label: str) -> str:

@@ -15,7 +15,7 @@ from course_utils.chapters.trading_compute_for_memory.planner import (
 from course_utils.chapters.trading_compute_for_memory.plans import Plan, relative_time
 from course_utils.core.evidence import Row, published
 from course_utils.core.gpus import gpu_specs
-from course_utils.figures import byte_bars, style, told
+from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.memory.prediction import Build, predict_bytes
 
@@ -217,4 +217,4 @@ def _bar(axes: "Axes", place: int, moment: Moment, most: float, used: list[str])
     white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     style.write_beside(axes, f"{left:.1f}", left, place, fontweight=weight, bbox=white)
     in_gb = {part: parts[part] / GB for part in used}
-    return told.stack(_short(moment.name), in_gb, f"{left:.1f}")
+    return alt_text.stack(_short(moment.name), in_gb, f"{left:.1f}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 
 Point = tuple[float, float]  # bytes kept, FLOPs computed again
 MIB = 2**20
@@ -50,13 +50,13 @@ def draw_trade(
             axes.annotate(name, place, (7, -13), textcoords="offset points", color="#A65F00")
     x_label, y_label = "MiB kept for the backward", "computed again, % of a forward"
     axes.set(xlabel=x_label, ylabel=y_label)
-    said = [told.axes(x_label, y_label)]
+    said = [alt_text.axes(x_label, y_label)]
     for label, chosen in ({"each choice": points, "the front": front} | dict(others)).items():
         xs, ys = shown(chosen)
         each = [f"{n}: {x:.2g} → {y:.0f}%" for n, x, y in zip(chosen, xs, ys, strict=True)]
         if chosen is points:
             each = [f"{len(xs)} points"]
-        said.append(f"  {label}: {'; '.join(each)} {told.digest(xs, ys)}")
+        said.append(f"  {label}: {'; '.join(each)} {alt_text.digest(xs, ys)}")
     axes.set_xlim(0, 1.25 * max(shown(points)[0]))
     axes.set_ylim(bottom=-3)
     axes.grid(True)

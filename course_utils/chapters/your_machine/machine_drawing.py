@@ -10,7 +10,7 @@ from course_utils.chapters.your_machine.inventory import Box, Cache
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.core.measurement import format_seconds
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def _told(one: Sketch) -> Iterator[str]:
     links = [f"{level.text}{f' ({level.link})' if level.link else ''}" for level in one.levels]
     lines = [one.units, f"each: {'; '.join(one.inside)}", *links]
     if one.kind == "live":
-        yield f"{one.title}: {told.local('; '.join(lines))}"
+        yield f"{one.title}: {alt_text.local('; '.join(lines))}"
     else:
         yield from (one.title, *(f"  {line}" for line in lines))
 
@@ -219,7 +219,7 @@ def draw_rates(
         rate, kind = rates[name]
         live, colour = kind == "live", style.COLOURS[kind]
         took = format_seconds(n_bytes / rate / 1e9)
-        number = told.amount(rate, live) if live else f"{rate:,}"
+        number = alt_text.amount(rate, live) if live else f"{rate:,}"
         words = f"{number} GB/s: {took if live else took.removeprefix('≈ ')}"
         axes.plot([low, rate], [row, row], color=colour, linewidth=2)
         axes.plot([rate], [row], color=colour, marker=style.MARKS[kind], markersize=9)

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from course_utils.chapters.your_machine.roofline import SIZES, Roof, gpu_roof, layer, turning_batch
 from course_utils.core.evidence import Series
 from course_utils.core.gpus import GPUS, Specs, gpu_specs
-from course_utils.figures import style, told
+from course_utils.figures import alt_text, style
 from course_utils.figures.controls import LOOK, Controls, slider
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def recorded_machine(points: Series | None, rates: Series | None, copies: Series
 def draw_rooflines(title: str, *machines: Machine) -> style.Picture:
     """Draws all machines under one scale of FLOP/s, both axes logarithmic."""
     figure, axes = style.one_panel(title, 5.8)
-    said = [told.axes("FLOP/byte", "FLOP/s", "xy")]
+    said = [alt_text.axes("FLOP/byte", "FLOP/s", "xy")]
     for one in machines:
         said += _machine(axes, one)
     highest = max(rate for one in machines for rate in one.roofs.values())
@@ -77,17 +77,19 @@ def draw_rooflines(title: str, *machines: Machine) -> style.Picture:
 def _machine(axes: "Axes", one: Machine) -> list[str]:
     """Draws one machine's slope, roofs and operators; returns the lines that describe them."""
     colour, live = style.COLOURS[one.kind], one.kind == "live"
-    said = [f"{one.name}, {one.kind}: {told.amount(one.bytes_per_s, live)} bytes/s"]
+    said = [f"{one.name}, {one.kind}: {alt_text.amount(one.bytes_per_s, live)} bytes/s"]
     for name, rate in one.roofs.items():
         roof = Roof(rate, one.bytes_per_s)
         axes.plot([LOWEST / 2, roof.ridge, HIGHEST],
                   [roof.attainable(x) for x in (LOWEST / 2, roof.ridge, HIGHEST)], color=colour,
                   linewidth=2)  # fmt: skip
-        ridge = told.amount(roof.ridge, live)
+        ridge = alt_text.amount(roof.ridge, live)
         words = f"{'≈ ' * live}{style.tick(float(f'{rate:.3g}'))}FLOP/s, ridge {roof.ridge:.3g}"
         axes.annotate(f"{name}: {words}", (HIGHEST, rate), (-4, 4), va="bottom", ha="right",
                       textcoords="offset points", color=colour, fontsize=10)  # fmt: skip
-        said.append(f"  roof, {name}: {told.amount(rate, live)} FLOP/s, ridge {ridge} FLOP/byte")
+        said.append(
+            f"  roof, {name}: {alt_text.amount(rate, live)} FLOP/s, ridge {ridge} FLOP/byte"
+        )
     first = LOWEST / 2 * 1.15
     slope = f"{one.name}: {'≈ ' * live}{style.tick(float(f'{one.bytes_per_s:.3g}'))}B/s"
     axes.annotate(
@@ -96,7 +98,7 @@ def _machine(axes: "Axes", one: Machine) -> list[str]:
     axes.plot(list(one.others), list(one.others.values()), color=colour, linestyle="",
               marker=style.MARKS[one.kind], markersize=4)  # fmt: skip
     if one.others:
-        said.append(told.curve("one kernel, measured", one.others, live))
+        said.append(alt_text.curve("one kernel, measured", one.others, live))
     near = sorted(x for x, _ in one.named.values())
     for name, (x, y) in one.named.items():
         axes.plot([x], [y], color=colour, marker=style.MARKS[one.kind], markersize=8, zorder=4)
@@ -104,7 +106,7 @@ def _machine(axes: "Axes", one: Machine) -> list[str]:
         axes.annotate(name, (x, y), (-9 if to_left else 9, -5), textcoords="offset points",
                       ha="right" if to_left else "left", va="top", fontsize=9.5, zorder=2,
                       bbox=HALO)  # fmt: skip
-        said.append(told.curve(name, {x: y}, live))
+        said.append(alt_text.curve(name, {x: y}, live))
     return said
 
 
@@ -135,14 +137,14 @@ def draw_bounds(
     how: dict[str, Any] = {"textcoords": "offset points", "fontsize": 11}
     axes.annotate("T_mem + T_math", (1, 2), (-14, 22), ha="right", **how)
     axes.annotate("max(T_mem, T_math)", (2, 2), (12, -14), **how)
-    said = [told.axes("T_math / T_mem", "measured time / T_mem", "xy")]
+    said = [alt_text.axes("T_math / T_mem", "measured time / T_mem", "xy")]
     for group, (kind, points) in groups.items():
         live, colour = kind == "live", style.COLOURS[kind]
         x, y = zip(*points.values(), strict=True)
         axes.plot(x, y, color=colour, linestyle="", marker=style.MARKS[kind], label=group)
         said.append(f"{group}, {kind}")
         if not live:
-            said.append(told.curve("measured", dict(points.values())))
+            said.append(alt_text.curve("measured", dict(points.values())))
             continue
         before = 0.0
         for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
@@ -150,8 +152,8 @@ def draw_bounds(
             before = 0.0 if below else a
             axes.annotate(name, (a, b), (5, -13) if below else (-7, 6), color=colour, va="center",
                           ha="left" if below else "right", zorder=5, **how)  # fmt: skip
-            numbers = f"{told.amount(a, live)} of T_mem in arithmetic"
-            said.append(f"  {name}: {numbers}, took {told.amount(b, live)}")
+            numbers = f"{alt_text.amount(a, live)} of T_mem in arithmetic"
+            said.append(f"  {name}: {numbers}, took {alt_text.amount(b, live)}")
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
     axes.set(xlabel="T_math / T_mem (arithmetic alone, in units of the copy's time)")
     axes.set_ylabel("measured time / T_mem")

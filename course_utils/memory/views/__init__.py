@@ -1,8 +1,8 @@
 """A memory history in pictures and widgets."""
 
-from course_utils.core.doors import door
+from course_utils.core.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "allocation_curves": "draw_outcomes",

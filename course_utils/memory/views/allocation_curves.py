@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from snapshots_and_traces.replay.what_if import Outcome
 
@@ -32,8 +32,8 @@ def draw_outcomes(outcomes: Mapping[str, Outcome], title: str) -> Picture:
     first = next(iter(outcomes.values()))
     steps, allocated = _thinned(first.allocated / scale)
     axes.fill_between(steps, allocated, color="#D9D9D9", linewidth=0, label="allocated")
-    said = [told.axes("step of the program", unit)]
-    said.append(told.curve("allocated", dict(zip(steps, allocated, strict=True))))
+    said = [alt_text.axes("step of the program", unit)]
+    said.append(alt_text.curve("allocated", dict(zip(steps, allocated, strict=True))))
     for place, (label, outcome) in enumerate(outcomes.items()):
         colour = (*OTHER_KINDS, INK)[place % 5]
         said.append(_reserved(axes, outcome, scale, label, colour, 5 - 0.9 * place))
@@ -58,7 +58,7 @@ def _reserved(
     if ran_out:
         axes.plot(steps[-1:], reserved[-1:], "x", color=colour, markersize=11, markeredgewidth=3)
     points = dict(zip(steps, reserved, strict=True))
-    return told.curve(f"{text}, until memory ran out" if ran_out else text, points)
+    return alt_text.curve(f"{text}, until memory ran out" if ran_out else text, points)
 
 
 def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.byte_bars import PARTS
 from course_utils.figures.style import INK, OTHER_KINDS, Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
@@ -103,7 +103,7 @@ def draw_peak(history: History) -> Picture:
     figure, axes = one_panel(title, 1.2 + 0.36 * depth)
     total, known = max(root.size, 1), {name: colour for name, colour in groups(history) if name}
     places = [(level, node.size, left) for node, level, left in nodes]
-    said = [f"the outermost on top {told.digest(places)}"]
+    said = [f"the outermost on top {alt_text.digest(places)}"]
     for node, level, left in nodes:
         colour = BEFORE_COLOUR if level == 0 else known.get(node.name) or colour_of(node.name)
         axes.barh(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.style import Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, MemoryMap, map_at
@@ -41,7 +41,7 @@ def draw_segments(history: History) -> Picture:
         fontsize=11, handlelength=1, borderaxespad=0,
     )  # fmt: skip
     kinds = (f"  {kind}: {size_text(size)}" for kind, size in shown.bytes_by_kind.items())
-    return render(figure, title, [f"{addresses} {told.digest(cells)}", *kinds])
+    return render(figure, title, [f"{addresses} {alt_text.digest(cells)}", *kinds])
 
 
 def map_text(shown: MemoryMap) -> str:

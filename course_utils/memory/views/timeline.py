@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.groups import group_of_site, groups
@@ -38,9 +38,9 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     axes.stackplot(moments, held / scale, step="post", colors=colours, linewidth=0)
     axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
     _mark_peak(axes, history, scale, peak)
-    said = [told.axes("events of the trace", f"{unit}, as requested")]
-    said.append(told.curve("reserved", dict(zip(moments, reserved, strict=True))))
-    said.append(told.curve("live", dict(zip(moments, live, strict=True))))
+    said = [alt_text.axes("events of the trace", f"{unit}, as requested")]
+    said.append(alt_text.curve("reserved", dict(zip(moments, reserved, strict=True))))
+    said.append(alt_text.curve("live", dict(zip(moments, live, strict=True))))
     axes.set_xlim(0, max(history.moments - 1, 1))
     axes.set_ylim(0, 1.18 * max(reserved.max(), live.max(), 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -97,7 +97,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         most = "live {}, reserved {} at the most".format(*peaks)
         text = f"{fill(words, 88)}\n{most}"
         axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
-        said.append(f"{words}: {most}, {len(moments)} events {told.digest(live, reserved)}")
+        said.append(f"{words}: {most}, {len(moments)} events {alt_text.digest(live, reserved)}")
     panels[-1].set_xlabel("events of the trace; area: live, line: reserved from the driver")
     return render(figure, title, said)
 

@@ -9,19 +9,19 @@ from typing import Any
 SESSION = "connect restart start stop wait warm_up"
 ORDERS = "pull push run run_cell"
 ERRORS = "RankError RanksError RanksInterrupted"
-ROOMS = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ORDERS.split(), "orders")
-ROOMS |= dict.fromkeys(ERRORS.split(), "watch.report")
-ROOMS |= {"failures": "page.magic", "output": "page.printer"}
+MODULE_OF = dict.fromkeys(SESSION.split(), "session") | dict.fromkeys(ORDERS.split(), "orders")
+MODULE_OF |= dict.fromkeys(ERRORS.split(), "watch.report")
+MODULE_OF |= {"failures": "page.magic", "output": "page.printer"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ROOMS:
-        raise AttributeError(f"{__name__} has no {name!r}; it offers {', '.join(ROOMS)}")
-    return getattr(import_module(f"{__name__}.{ROOMS[name]}"), name)
+    if name not in MODULE_OF:
+        raise AttributeError(f"{__name__} has no {name!r}; it offers {', '.join(MODULE_OF)}")
+    return getattr(import_module(f"{__name__}.{MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *ROOMS])
+    return sorted([*globals(), *MODULE_OF])
 
 
 def load_ipython_extension(shell: Any) -> None:

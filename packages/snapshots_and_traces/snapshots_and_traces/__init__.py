@@ -4,9 +4,9 @@
 `allocator` torch's caching allocator, to replay a snapshot on.
 """
 
-from snapshots_and_traces.doors import door
+from snapshots_and_traces.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "snapshot_viewer.page": "snapshot_page",

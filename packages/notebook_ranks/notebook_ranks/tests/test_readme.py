@@ -14,8 +14,8 @@ def test_every_option_and_every_function_has_a_row_and_the_other_way_round():
     options = {flag for action in magic.parser()._actions for flag in action.option_strings}
     assert set(re.findall(r"`(--[\w-]+)", "\n".join(FIRST))) == options
     named = {name for row in FIRST for name in re.findall(r"`(\w+)\(", row)}
-    assert named == {name for name in ranks.ROOMS if name.islower()}
-    assert all(f"`{name}`" in TEXT for name in ranks.ROOMS if not name.islower())
+    assert named == {name for name in ranks.MODULE_OF if name.islower()}
+    assert all(f"`{name}`" in TEXT for name in ranks.MODULE_OF if not name.islower())
 
 
 def test_the_example_gives_what_it_says(kernel):

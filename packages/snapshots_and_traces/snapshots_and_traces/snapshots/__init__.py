@@ -1,5 +1,5 @@
 """Memory snapshots: read without trust, rewound, and recorded without a GPU."""
 
-from snapshots_and_traces.doors import door
+from snapshots_and_traces.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(__name__, {"lives": "history"})
+MODULE_OF, __getattr__, __dir__ = public_names(__name__, {"lives": "history"})

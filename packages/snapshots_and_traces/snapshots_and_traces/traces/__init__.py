@@ -5,9 +5,9 @@ trace processor fetches a program when it is first used, and speedscope shows ne
 what launched what. (HolisticTraceAnalysis's definitions, and the traces of its tests, are used.)
 """
 
-from snapshots_and_traces.doors import door
+from snapshots_and_traces.public_names import public_names
 
-ROOMS, __getattr__, __dir__ = door(
+MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "cutting": "cut",

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from course_utils.core.evidence import Series
-from course_utils.figures import told
+from course_utils.figures import alt_text
 from course_utils.figures.byte_bars import stacked_bytes
 from course_utils.figures.compare import compare_bars, compare_lines
 from course_utils.figures.style import is_of, stamp
@@ -28,27 +28,39 @@ def machine(fake_machine):
 
 def test_a_number_has_three_digits_or_is_whole_and_a_live_one_is_settled_whatever_it_is():
     values = [1024, 0.0123456, 2e9, -0.0, 7 + 1e-13, 1234.56, math.inf, math.nan]
-    assert [told.number(value) for value in values] == [
+    assert [alt_text.number(value) for value in values] == [
         "1024", "0.0123", "2e+09", "0", "7", "1230", "inf", "nan",
     ]  # fmt: skip
     for value in (0.0, 1.5, -2e-9, 12_345.678, 3e11):
-        assert told.settled(f"a: {told.amount(value, live=True)} ms; b") == "a: ≈; b"
-        assert told.settled(f"{told.amount(value, live=True)}\nlive as s/B") == "≈\nlive as s/B"
-    assert told.settled(f"a: {told.local('L1 at 3 [KiB]')}; b") == "a: ≈; b"
+        assert alt_text.settled(f"a: {alt_text.amount(value, live=True)} ms; b") == "a: ≈; b"
+        assert (
+            alt_text.settled(f"{alt_text.amount(value, live=True)}\nlive as s/B")
+            == "≈\nlive as s/B"
+        )
+    assert alt_text.settled(f"a: {alt_text.local('L1 at 3 [KiB]')}; b") == "a: ≈; b"
 
 
 def test_a_digest_changes_with_one_value_of_many_and_not_with_noise_in_the_last_bits():
     values = np.linspace(1, 2, 1000)
-    found = [told.digest(values), told.digest(values[::-1]), told.digest(values.reshape(2, 500))]
+    found = [
+        alt_text.digest(values),
+        alt_text.digest(values[::-1]),
+        alt_text.digest(values.reshape(2, 500)),
+    ]
     for factor in (1.01, 0.8, -1, 10, 1e-9):
         other = values.copy()
         other[500] *= factor
-        found.append(told.digest(other))
-    found += [told.digest([1000, 1001]), told.digest([1000, 1002])]
-    found += [told.digest(list("ab")), told.digest(["a", "c"]), told.digest([]), told.digest([0])]
+        found.append(alt_text.digest(other))
+    found += [alt_text.digest([1000, 1001]), alt_text.digest([1000, 1002])]
+    found += [
+        alt_text.digest(list("ab")),
+        alt_text.digest(["a", "c"]),
+        alt_text.digest([]),
+        alt_text.digest([0]),
+    ]
     assert len(set(found)) == len(found)
     rounded = np.array([0.1, 1 / 3, 1e5, 0.0, math.inf])
-    assert told.digest(rounded) == told.digest(rounded * (1 + 1e-12) + [0, 0, 0, 1e-18, 0])
+    assert alt_text.digest(rounded) == alt_text.digest(rounded * (1 + 1e-12) + [0, 0, 0, 1e-18, 0])
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.6, 1e4])
@@ -65,13 +77,15 @@ def test_live_bars_lines_and_spans_compare_equal_whatever_was_measured(scale):
         ]
 
     for one, other in zip(texts(1e-3, 2e-3), texts(scale * 3.33e-3, scale * 1e-3), strict=True):
-        assert told.settled(repr(one)) == told.settled(repr(other))
+        assert alt_text.settled(repr(one)) == alt_text.settled(repr(other))
 
 
 def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
     def text(reach, **how):
         lines = [("here", {2.0**k: 1.0 for k in range(reach)}), ("sheet", Series.exact(POWERS))]
-        return told.settled(repr(compare_lines("Lines", lines, x_label="n", y_label="s", **how)))
+        return alt_text.settled(
+            repr(compare_lines("Lines", lines, x_label="n", y_label="s", **how))
+        )
 
     assert text(9, x_varies=True) == text(12, x_varies=True)
     assert text(9) != text(12)
@@ -81,7 +95,7 @@ def test_how_far_live_lines_reach_stays_out_where_the_machine_decides():
 def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
     def text(values):
         lines = [("a", kind(values)), ("live", {1: 1.0})]
-        return told.settled(compare_lines("Lines", lines, x_label="x", y_label="y").drawn)
+        return alt_text.settled(compare_lines("Lines", lines, x_label="x", y_label="y").drawn)
 
     before, small = text(SMALL), list(SMALL)[1]
     assert all(text({**SMALL, key: 0.8 * SMALL[key]}) != before for key in (small, 2.0**19))
@@ -89,12 +103,12 @@ def test_a_published_or_exact_value_changed_by_a_fifth_changes_the_text(kind):
 
 def test_a_curve_is_told_by_some_of_its_points_its_ends_and_where_it_turns():
     many = {float(x): 40.0 - abs(x - 20) for x in range(100)}
-    text, digests = told.parted(told.curve("hill", many))
+    text, digests = alt_text.parted(alt_text.curve("hill", many))
     assert text.startswith("  hill: 0 → 20; 16 → 36; ") and len(digests) == 7
     assert text.endswith("; 99 → -39; least -39 at 99, most 40 at 20, of 100 points")
-    assert told.curve("live", many, live=True).count("≈") == 7 + 4
+    assert alt_text.curve("live", many, live=True).count("≈") == 7 + 4
     stairs = {float(x): 2.0 ** (x // 30) for x in range(100)}
-    text = told.curve("stairs", stairs, steps=True)
+    text = alt_text.curve("stairs", stairs, steps=True)
     assert text.startswith("  stairs: 0 → 1; 30 → 2; 60 → 4; 90 → 8; 99 → 8 #")
 
 

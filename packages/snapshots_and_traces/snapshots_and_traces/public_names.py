@@ -1,0 +1,19 @@
+"""Makes the public names of a package, each imported from its module when it is first used."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def public_names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[dict[str, str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`MODULE_OF` (name: module), `__getattr__` and `__dir__` for a package's `__init__`."""
+    modules_of = {name: module for module, names in modules.items() for name in names.split()}
+
+    def fetch(name: str) -> Any:
+        if name not in modules_of:
+            raise AttributeError(f"{package} has no {name!r}; it offers {', '.join(modules_of)}")
+        return getattr(import_module(f"{package}.{modules_of[name]}"), name)
+
+    return modules_of, fetch, lambda: sorted([*vars(import_module(package)), *modules_of])
