@@ -89,7 +89,8 @@ def written(unit: str, found: Any, exact: bool = False) -> str:
         hasattr(found, "others") or unit in {*BYTES, "bytes"} or not float(found).is_integer()
     )
     mark = "≈ " if is_measured and not exact else ""
-    return f"{mark}{short(truth_in(unit, found))} {unit}".strip()
+    number = short(truth_in(unit, found))
+    return f"{mark}{number} {_singular(unit) if number == '1' else unit}".strip()
 
 
 def short(value: float) -> str:

@@ -49,18 +49,20 @@ class Exercise:
     todo: str
     checker: Callable[[Any], str]
     hints: tuple[str, ...]
-    room: str
+    folder: str
     prepare: Callable[[], Any] | None = None
 
     @property
     def solution(self) -> str:
         """Path of the notebook with the chapter's solutions, relative to the project's root."""
-        (chapter,) = (path for path in files.chapters() if _room(path) == self.room)
+        (chapter,) = (path for path in files.chapters() if _folder(path) == self.folder)
         return f"notebooks/solutions/{chapter.name}"
 
 
 Checker = TypeVar("Checker", bound=Callable[[Any], str])
-_found: dict[str, dict[str, Exercise]] = defaultdict(dict)  # by room and name, as they are written
+_found: dict[str, dict[str, Exercise]] = defaultdict(
+    dict
+)  # by folder and name, in their order
 
 
 def exercise(
@@ -72,8 +74,8 @@ def exercise(
     """
 
     def keep(checker: Checker) -> Checker:
-        room = checker.__module__.split(".")[-2]
-        _found[room][name] = Exercise(name, todo, checker, hints, room, prepare)
+        folder = checker.__module__.split(".")[-2]
+        _found[folder][name] = Exercise(name, todo, checker, hints, folder, prepare)
         return checker
 
     return keep
@@ -175,22 +177,22 @@ CHAPTERS = files.ROOT / "course_utils" / "chapters"
 
 def all_exercises() -> list[Exercise]:
     """Every exercise of the course, in the order of the chapters."""
-    return [one for room in rooms() for one in exercises_of(room)]
+    return [one for folder in chapter_folders() for one in exercises_of(folder)]
 
 
-def rooms() -> list[str]:
+def chapter_folders() -> list[str]:
     """The folders in `course_utils.chapters` that have exercises."""
-    names = map(_room, files.chapters())
+    names = map(_folder, files.chapters())
     return [name for name in names if (CHAPTERS / name / "exercises.py").exists()]
 
 
-def exercises_of(room: str) -> list[Exercise]:
+def exercises_of(folder: str) -> list[Exercise]:
     """The exercises of a chapter's folder, in the order of their checkers in its file."""
-    import_module(f"course_utils.chapters.{room}.exercises")
-    return list(_found[room].values())
+    import_module(f"course_utils.chapters.{folder}.exercises")
+    return list(_found[folder].values())
 
 
-def _room(chapter: Path) -> str:
+def _folder(chapter: Path) -> str:
     return chapter.stem.partition("_")[2]
 
 

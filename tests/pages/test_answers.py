@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from course_utils.core import files
-from course_utils.lesson.exercises import all_exercises, exercises_of, grade, rooms
+from course_utils.lesson.exercises import all_exercises, chapter_folders, exercises_of, grade
 from course_utils.lesson.solution import worked
 from tests.support.patches import cells
 
@@ -24,7 +24,7 @@ CHAPTERS = files.ROOT / "tests" / "chapters"
 
 def answers(module, name):
     """The answers in this module of each chapter, each with its exercise."""
-    for room in rooms():
+    for room in chapter_folders():
         if (CHAPTERS / room / f"{module}.py").exists():
             found = getattr(import_module(f"tests.chapters.{room}.{module}"), name)
             for exercise, some in found.items():
@@ -152,7 +152,7 @@ def fill_with_nan(given):
     return False
 
 
-@pytest.mark.parametrize("room", rooms())
+@pytest.mark.parametrize("room", chapter_folders())
 def test_a_chapters_exercises_are_those_of_its_page_in_order(room):
     found = exercises_of(room)
     page = files.NOTEBOOKS / Path(found[0].solution).name

@@ -9,6 +9,5 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "queue_widget": "command_queue",
         "side_by_side": "drain hold three_times",
         "streams": "queue_spans",
-        "timed_copies": "copy_cases time_copies",
     },
 )
