@@ -1,7 +1,7 @@
 """The library under the course "Where the Time and the Memory Go".
 
-The names that every chapter uses can be imported from here; each lives in a room of its own,
-which is imported (and torch with it, where the room needs torch) at the first use.
+The names that every chapter uses can be imported from here; each is defined in a module
+that is imported (and torch with it, where the module needs torch) when the name is first used.
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ ROOMS, _fetch, __dir__ = door(
         "core.timing": "measure measure_rounds seconds synchronize",
         "core.recording": "record record_each recording_folder",
         "core.evidence": "recorded published Series series",
-        "core.claims": "claim follows refuses",
+        "core.claims": "claim follows quantity refuses",
         "lesson.predictions": "predict answer",
         "lesson.exercises": "check hint solution",
         "core.running": "bar",

@@ -44,7 +44,7 @@ def report(findings: list[Finding]) -> str:
     marks = {True: "✓", False: "✗", None: "–"}
     lines = [f"{marks[f.works]} {f.what:<12} {f.text}" for f in findings]
     broken = [f.what for f in findings if f.works is False]
-    summary = f"To mend: {', '.join(broken)}." if broken else "Every chapter runs here."
+    summary = f"To repair: {', '.join(broken)}." if broken else "Every chapter runs here."
     return "\n".join([*lines, "", summary])
 
 

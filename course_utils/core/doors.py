@@ -1,4 +1,4 @@
-"""The front door of a folder: its public names, each fetched from its module at the first use."""
+"""Makes the public names of a package, each imported from its module when it is first used."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module

@@ -148,12 +148,20 @@ def take(id: str, guess: Any, unit: str, among: Sequence[str]) -> str:
     return f"Kept: {made}."
 
 
-def answer(id: str, found: Any, how: str = "", exact: bool = False, near: float = 2.0) -> None:
+def answer(
+    id: str,
+    found: Any,
+    how: str = "",
+    exact: bool = False,
+    near: float = 2.0,
+    varies: bool = False,
+) -> None:
     """Prints the answer and `how` it was obtained, then how far off the reader's guess was, if any.
 
     A number is in seconds, bytes, or as a share, for questions in units of time, of bytes, or %,
     else in the question's unit, which a kernel without the question doesn't know. For a choice of
-    names, `found` is one or several of them. None says that this machine can't tell.
+    names, `found` is one or several of them; `varies` says that another run may find others, and
+    marks them with ≈. None says that this machine can't tell.
 
     A guess is near within a factor of `near`, or with `exact` if it is that number; `near` is 1.2
     where a factor of 2 would decide nothing. The reader's progress keeps whether the first guess
@@ -165,6 +173,7 @@ def answer(id: str, found: Any, how: str = "", exact: bool = False, near: float 
     result = _found[id] = Found(found, exact, near)
     name = "" if how else f" ({id.partition('.')[2].replace('_', ' ')})"
     words = _in_words(_asked.get(id, Guess(id)), result)
+    words = f"≈ [{words}]" if varies else words
     print(f"Answer{name}: {words}{f' ({how})' if how else ''}")
     guess = guesses.of(id)
     if guess is None:

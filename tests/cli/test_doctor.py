@@ -25,7 +25,7 @@ def test_the_doctor_sums_up_what_is_to_mend():
         doctor.Finding(True, "Python", "3.12"),
         doctor.Finding(False, "torch", "gone: make setup"),
     ]
-    assert doctor.report(findings).endswith("To mend: torch.")
+    assert doctor.report(findings).endswith("To repair: torch.")
 
 
 def test_no_message_of_the_doctor_holds_a_brace_that_should_have_been_filled_in():

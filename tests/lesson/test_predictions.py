@@ -103,6 +103,7 @@ def test_a_guess_that_cannot_be_read_is_said_and_the_page_goes_on(kept, said):
         ("%", (), 0.25, {"how": "a sum", "exact": True}, "Answer: 25 % (a sum)"),
         ("", ("ring", "tree"), "ring", {"how": "by a clock"}, "Answer: ring (by a clock)"),
         ("", ("ring", "tree"), {"tree", "ring"}, {}, "Answer (launch): ring, tree"),
+        ("", ("ring", "tree"), "tree", {"varies": True}, "Answer (launch): ≈ [tree]"),
         ("ms", (), None, {"how": "no GPU"}, "Answer: this machine can't tell (no GPU)"),
     ],
 )

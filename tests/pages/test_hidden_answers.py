@@ -48,7 +48,9 @@ def problems(page):
         if len(lines) != len(answers):
             yield f"{cell['id']} has stored {len(lines)} of {len(answers)} answers: run it anew"
         for id, line in zip((call.args[0].value for call in answers), lines, strict=False):
-            right = {n for n in asked[id] if re.search(rf"(^|, ){re.escape(n)}($|, | \()", line)}
+            right = {
+                n for n in asked[id] if re.search(rf"(^|, |\[){re.escape(n)}($|, | \(|\])", line)
+            }
             if right and between[id] & asked[id] == right:
                 yield f"a cell above {cell['id']} holds the answer to {id}, and no other name"
         if not is_hidden(cell) and not source(cell).startswith("predict("):

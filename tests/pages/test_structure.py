@@ -35,7 +35,7 @@ def lines(cell):
 
 
 def lesson_lines(cell):
-    return [line for line in lines(cell) if not line.startswith("answer(")]
+    return [line for line in lines(cell) if not line.startswith(("answer(", "quantity("))]
 
 
 def is_question(cell):
@@ -48,7 +48,7 @@ def outputs(cell, kind):
 
 @chapters
 def test_a_chapters_cells_are_short_and_it_has_about_as_much_prose_as_code(path):
-    """Lines that ask for a prediction or answer it count for none: they belong to the prose."""
+    """Lines that ask for a prediction, answer it or name a quantity count for none."""
     code = [len(lesson_lines(cell)) for cell in cells(path) if not is_question(cell)]
     assert statistics.median(code) <= 8
     assert sum(n <= 20 for n in code) >= 0.9 * len(code)
