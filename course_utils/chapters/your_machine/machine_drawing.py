@@ -108,7 +108,7 @@ def amount(n_bytes: float, base: int = 1000) -> str:
 
 
 @style.styled
-def draw_machines(title: str, *sketches: Sketch) -> style.Picture:
+def draw_box(title: str, *sketches: Sketch) -> style.Picture:
     """Draws one panel a machine, side by side: units at the top, further levels below."""
     figure = style.new_figure(title, 4)
     panels = figure.subplots(1, len(sketches), squeeze=False)[0]

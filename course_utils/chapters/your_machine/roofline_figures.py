@@ -144,14 +144,15 @@ def draw_bounds(
         if not live:
             said.append(told.curve("measured", dict(points.values())))
             continue
+        for name, (a, b) in points.items():
+            numbers = f"{told.amount(a, live)} of T_mem in arithmetic"
+            said.append(f"  {name}: {numbers}, took {told.amount(b, live)}")
         before = 0.0
         for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
             below = before < a < 1.35 * before
             before = 0.0 if below else a
             axes.annotate(name, (a, b), (5, -13) if below else (-7, 6), color=colour, va="center",
                           ha="left" if below else "right", zorder=5, **how)  # fmt: skip
-            numbers = f"{told.amount(a, live)} of T_mem in arithmetic"
-            said.append(f"  {name}: {numbers}, took {told.amount(b, live)}")
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
     axes.set(xlabel="T_math / T_mem (arithmetic alone, in units of the copy's time)")
     axes.set_ylabel("measured time / T_mem")
