@@ -190,7 +190,7 @@ def tick(value: float, label: str = "") -> str:
     """Formats a number at an axis: 1,500, 2 M, 0.01, 10⁻⁶; seconds with their unit."""
     from matplotlib.ticker import EngFormatter
 
-    if label == "seconds":
+    if label in ("seconds", "seconds per number"):
         return EngFormatter(unit="s")(value)
     if abs(value) >= 100_000:
         return EngFormatter()(value)

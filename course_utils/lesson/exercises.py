@@ -60,9 +60,7 @@ class Exercise:
 
 
 Checker = TypeVar("Checker", bound=Callable[[Any], str])
-_found: dict[str, dict[str, Exercise]] = defaultdict(
-    dict
-)  # by folder and name, in their order
+_found: dict[str, dict[str, Exercise]] = defaultdict(dict)  # by folder and name, in their order
 
 
 def exercise(

@@ -30,6 +30,11 @@ def source(cell):
     return "".join(cell["source"])
 
 
+def is_skeleton(path):
+    """Whether the page has places left that `make new` marked."""
+    return any("✎" in source(cell) for cell in read(path)["cells"])
+
+
 def lines(cell):
     return [line for line in source(cell).splitlines() if line.strip()]
 

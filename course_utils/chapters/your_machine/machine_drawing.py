@@ -89,15 +89,14 @@ def sketch_gpu(anatomy: Series) -> Sketch:
     inside = [sms["what"]]
     inside += [f"{name}: {row[name]['what']}" for name in ("registers", "L1 cache, shared memory")]
     names = ("L2 cache", "memory", "NVLink", "PCIe 5 x16")
-    levels = [Level(f"{name}: {row[name]['what']}", _rate(row[name]["gb_per_s"])) for name in names]
+    levels = [
+        Level(f"{name}: {row[name]['what']}", f"{row[name]['gb_per_s']:,} GB/s") for name in names
+    ]
+    levels[0] = Level(levels[0].text, f"{levels[0].link}, all SMs together")
     return Sketch(
         "H200, published", "published", f"{sms['count']} SMs (streaming multiprocessors)",
         sms["count"], inside, levels, 1, anatomy.provenance,
     )  # fmt: skip
-
-
-def _rate(gb_per_s: float) -> str:
-    return f"{gb_per_s:,} GB/s"
 
 
 def amount(n_bytes: float, base: int = 1000) -> str:
@@ -108,7 +107,7 @@ def amount(n_bytes: float, base: int = 1000) -> str:
 
 
 @style.styled
-def draw_machines(title: str, *sketches: Sketch) -> style.Picture:
+def draw_box(title: str, *sketches: Sketch) -> style.Picture:
     """Draws one panel a machine, side by side: units at the top, further levels below."""
     figure = style.new_figure(title, 4)
     panels = figure.subplots(1, len(sketches), squeeze=False)[0]
@@ -209,10 +208,13 @@ def draw_rates(
 ) -> style.Picture:
     """Draws memories and links by their GB/s on one logarithmic scale, the fastest at the top.
 
-    `rates` are (GB/s, kind of evidence) by name; beside each is the time that `n_bytes` take.
+    `rates` are (GB/s, kind of evidence) by name; beside each is the time that `n_bytes` take. Live
+    ones, of another machine, are below a line.
     """
     figure, axes = style.one_panel(title, 1.5 + 0.36 * len(rates))
-    order = sorted(rates, key=lambda name: -rates[name][0])
+    order = sorted(rates, key=lambda name: (rates[name][1] == "live", -rates[name][0]))
+    apart = sum(kind != "live" for _, kind in rates.values())
+    axes.axhline(apart - 0.5, color="#999999", linewidth=1, linestyle="--")
     low = min(rate for rate, _ in rates.values()) / 3
     said = ["x: GB/s (10⁹ bytes a second), logarithmic"]
     for row, name in enumerate(order):
@@ -226,7 +228,7 @@ def draw_rates(
         style.write_beside(axes, f" {words}", rate, row)
         said.append(f"  {name}, {kind}: {words} for {amount(n_bytes)}")
     style.name_rows(axes, order)
-    highest = rates[order[0]][0]
+    highest = max(rate for rate, _ in rates.values())
     axes.set(xscale="log", xlim=(low, highest * 60))
     axes.set_xlabel(f"GB/s (10⁹ bytes a second), and the time that {amount(n_bytes)} take")
     axes.xaxis.set_major_formatter(lambda value, _at: style.tick(value))

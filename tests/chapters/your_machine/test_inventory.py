@@ -13,7 +13,7 @@ from course_utils.chapters.your_machine.inventory import (
     look,
     pcie_gb_per_s,
 )
-from course_utils.chapters.your_machine.machine_drawing import draw_machines, sketch_cpu
+from course_utils.chapters.your_machine.machine_drawing import draw_box, sketch_cpu
 from tests.support.trees import write
 
 KIB, MIB = 2**10, 2**20
@@ -112,4 +112,4 @@ def test_where_the_system_reports_nothing_the_diagram_says_so(tmp_path, monkeypa
     assert box.threads >= 1 and box.data_caches() == {}
     shown = sketch_cpu(box)
     assert shown.inside == ["caches: unknown"] and "unknown cores" in shown.units
-    assert draw_machines("A machine", shown).png
+    assert draw_box("A machine", shown).png
