@@ -57,7 +57,9 @@ def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):
     assert value.inner_text() == "0.375"
 
 
-ATTENDED = "import os\nos.environ.pop('PYTEST_VERSION')  # somebody sits here\n"
+ATTENDED = (  # somebody sits here, whose progress is their own
+    "import os\nos.environ.pop('PYTEST_VERSION')\nos.environ['COURSE_PROGRESS'] = 'progress.json'\n"
+)
 AT_THE_NUMBER = """() => {
     window.panel.content.activeCellIndex = 1
     window.panel.content.mode = 'command'
