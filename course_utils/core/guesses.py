@@ -90,7 +90,7 @@ def written(unit: str, found: Any, exact: bool = False) -> str:
     )
     mark = "≈ " if is_measured and not exact else ""
     number = short(truth_in(unit, found))
-    return f"{mark}{number} {_singular(unit) if number == '1' else unit}".strip()
+    return f"{mark}{number} {_singular(unit) if number == '1' and not mark else unit}".strip()
 
 
 def short(value: float) -> str:
