@@ -16,7 +16,9 @@ import numpy as np
 from course_utils.core.measurement import format_seconds
 
 # What a comparison of outputs takes for the same whatever it says: tests/sanitise.cfg has it.
-MEASURED = re.compile(r"≈ ?(\[[^\]]*\]|[-+]?[\d.,]+(e[-+]?\d+)?( ?([nµm]?s|[kMGT]?(B|FLOP/s))\b)?)")
+MEASURED = re.compile(
+    r"≈ ?(\[[^\]]*\]|[-+]?\d+([.,]\d+)*(e[-+]?\d+)?( ?([nµm]?s|[kMGT]?(B|FLOP/s))\b)?)"
+)
 DIGEST = re.compile(r" ?#[0-9a-f]{6}\b")
 DIGITS = 3
 MOST_POINTS, SOME_POINTS = 8, 7  # of a curve: all are told up to so many, else so many of them

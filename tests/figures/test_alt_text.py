@@ -37,6 +37,8 @@ def test_a_number_has_three_digits_or_is_whole_and_a_live_one_is_settled_whateve
             alt_text.settled(f"{alt_text.amount(value, live=True)}\nlive as s/B")
             == "≈\nlive as s/B"
         )
+    for place in ("512", "1,024", "2.05e+03", "0.5"):  # the comma after it is no part of a number
+        assert alt_text.settled(f"least at ≈ {place}, most") == "least at ≈, most"
     assert alt_text.settled(f"a: {alt_text.local('L1 at 3 [KiB]')}; b") == "a: ≈; b"
 
 

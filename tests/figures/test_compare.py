@@ -3,6 +3,7 @@
 import io
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -30,6 +31,21 @@ def shows(picture, colour):
         max(abs(a - b) for a, b in zip(found, wanted, strict=True)) < 12
         for _, found in image.getcolors(1 << 24)
     )
+
+
+def longest_run(picture, colour):
+    """The most pixels of a colour beside each other: the length of its longest bar."""
+    image = np.asarray(Image.open(io.BytesIO(picture.png)).convert("RGB")).astype(int)
+    alike = (abs(image - tuple(bytes.fromhex(colour[1:]))) < 12).all(axis=2)
+    rows = ("".join("01"[pixel] for pixel in row) for row in alike.astype(int))
+    return max(len(run) for row in rows for run in row.split("0"))
+
+
+def test_bars_of_one_unit_compare_by_their_lengths_in_all_panels():
+    published = Series({"run": 2.0}, "published", "somebody")
+    both = compare_bars("Shares", {"run": 0.5}, published, unit="share of the time")
+    ratio = longest_run(both, COLOURS["live"]) / longest_run(both, COLOURS["published"])
+    assert ratio == pytest.approx(0.25, abs=0.02)
 
 
 def test_each_kind_of_evidence_has_its_colour_and_what_does_not_exist_takes_no_place():

@@ -9,7 +9,7 @@ from course_utils.traces.still import trace_page
 from snapshots_and_traces.tests.support.traces import ODD, training, write
 from tests.support.figures import problems
 
-MEASURED = re.compile(r"≈\s?[-+]?[\d.,]+(e[-+]?\d+)?\s?[\w%/µμ×]*")  # as tests/sanitise.cfg
+MEASURED = re.compile(r"≈\s?[-+]?\d+([.,]\d+)*(e[-+]?\d+)?\s?[\w%/µμ×]*")  # as tests/sanitise.cfg
 
 
 def test_of_a_trace_made_here_a_notebook_keeps_nothing_that_the_next_run_changes(tmp_path):

@@ -24,7 +24,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 FILES = {  # of the chapter, and the template of each
     "notebooks/$stem.ipynb": "page.txt",
     "notebooks/solutions/$stem.ipynb": "solutions.txt",
-    "course_utils/chapters/$name/__init__.py": "door.txt",
+    "course_utils/chapters/$name/__init__.py": "public_names.txt",
     "course_utils/chapters/$name/exercises.py": "exercises.txt",
     "course_utils/chapters/$name/sum_widget.py": "sum_widget.txt",
     "tests/chapters/$name/__init__.py": "",
