@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
@@ -63,6 +63,7 @@ def compare_lines(
     guess: str = "",
     guess_at: str = "",
     x_varies: bool = False,
+    look: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> style.Picture:
     """Draws lines over a numeric x, each with its label at its end; `log` names axes: "x", "y",
     "xy".
@@ -74,7 +75,8 @@ def compare_lines(
     to be made from them. `marks` are words at places on the x axis, such as the sizes of caches;
     beside live lines they are this machine's. `guess` and `guess_at` are ids of questions whose
     answers are a height and a place on the x axis: the reader's guesses are dashed lines.
-    `x_varies` says that the machine decides how far the live lines reach.
+    `x_varies` says that the machine decides how far the live lines reach. `look` has properties of
+    matplotlib's lines by label, instead of those above: `{"FP16": {"color": …, "marker": "o"}}`.
     """
     figure, axes = style.one_panel(title, 4.6)
     ends: list[tuple[float, float, str, str]] = []
@@ -82,7 +84,8 @@ def compare_lines(
     some_live = any(one.kind == "live" for _, one in shown)
     for place, (label, one) in enumerate(shown):
         like = [other for _, other in shown if other.kind == one.kind]
-        ends.append(_line(axes, label, one, place, len(like), steps))
+        how = (look or {}).get(label, {})
+        ends.append(_line(axes, label, one, place, len(like), steps, how))
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
         _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
@@ -211,7 +214,13 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
 
 
 def _line(
-    axes: "Axes", label: str, one: Series, place: int, alike: int, steps: bool
+    axes: "Axes",
+    label: str,
+    one: Series,
+    place: int,
+    alike: int,
+    steps: bool,
+    look: Mapping[str, Any],
 ) -> tuple[float, float, str, str]:
     others = style.OTHER_KINDS if one.kind == "exact" else (style.INK,)
     shades = max(3, alike) if alike > 1 else 1
@@ -220,11 +229,9 @@ def _line(
     dashes = {"recorded": "--", "published": ":", "predicted": (0, (1, 1.5))}.get(one.kind, "-")
     x, y = list(one.values), list(one.values.values())
     mark = style.MARKS.get(one.kind, "") if len(x) <= 20 else ""
-    axes.plot(
-        x, y, color=colour, linestyle=dashes, marker=mark,
-        drawstyle="steps-post" if steps else "default",
-    )  # fmt: skip
-    return x[-1], y[-1], label, colour
+    how = {"color": colour, "linestyle": dashes, "marker": mark, **look}
+    axes.plot(x, y, drawstyle="steps-post" if steps else "default", **how)
+    return x[-1], y[-1], label, how["color"]
 
 
 def _mark(axes: "Axes", x: float, words: str) -> None:

@@ -57,6 +57,17 @@ KINDS = {
     "wait": "#D9D9D9",
     "return": "#56B4E9",
 }
+# One colour for each number format, in every chapter; none of them means live or recorded.
+FORMAT_COLOURS = {
+    "FP32": "#555555",
+    "TF32": "#8C6D31",
+    "FP16": "#B0508A",
+    "BF16": "#117733",
+    "E4M3": "#6A3D9A",
+    "E5M2": "#C77700",
+    "INT8": "#2397B5",
+    "FP4": "#882255",
+}
 INK = "#222222"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
@@ -184,6 +195,12 @@ def shade(colour: str, place: int, count: int) -> str:
     end = 0.0 if share < 0 else 1.0
     red, green, blue = (c + (end - c) * abs(share) for c in to_rgb(colour))
     return to_hex((red, green, blue))
+
+
+def format_colour(label: str) -> str | None:
+    """The colour of the first number format that a label names; None if it names none."""
+    places = {label.find(name): name for name in FORMAT_COLOURS if name in label}
+    return FORMAT_COLOURS[places[min(places)]] if places else None
 
 
 def tick(value: float, label: str = "") -> str:

@@ -10,7 +10,7 @@ from PIL import Image
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
 from course_utils.figures.compare import compare_bars, compare_lines
-from course_utils.figures.style import COLOURS
+from course_utils.figures.style import COLOURS, FORMAT_COLOURS, format_colour
 from course_utils.figures.tables import table
 from course_utils.figures.timeline import Span, Spans, draw
 from tests.support.evidence import PUBLISHED, RECORDED
@@ -90,3 +90,11 @@ def test_the_readers_own_matplotlib_settings_are_left_alone():
     compare_bars("One", {"run": 1.0})
     draw([Span("a", "b", 0, 1)], "Two")
     assert dict(mpl.rcParams) == before
+
+
+def test_a_line_looks_as_it_is_told_to_and_its_label_too():
+    label, look = "FP16, live", {"FP16, live": {"color": format_colour("FP16, live")}}
+    picture = compare_lines("t", [(label, {1: 2.0, 2: 3.0})], x_label="x", y_label="y", look=look)
+    assert shows(picture, FORMAT_COLOURS["FP16"]) and not shows(picture, COLOURS["live"])
+    assert format_colour("FP8 E4M3 into FP32") == FORMAT_COLOURS["E4M3"]
+    assert format_colour("float64") is None
