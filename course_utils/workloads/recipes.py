@@ -109,8 +109,9 @@ class KahanAdam(torch.optim.Adam):
     """Adam for weights in BF16, which keeps what each update loses and adds it to the next.
 
     Source: Zamirai et al. 2020, "Revisiting BFloat16 Training", algorithm 2 (Kahan summation,
-    Kahan 1965). `state[p]["lost"]` has the weight's shape and dtype; weight + lost is the exact
-    weight. A step needs CHUNK numbers of temporary memory, however large the model is.
+    Kahan 1965). `state[p]["lost"]` has the weight's shape and dtype; weight + lost is the
+    weight with about 16 significant bits. A step needs CHUNK numbers of temporary memory, however
+    large the model is.
     Raises: ValueError for another of Adam's options (it has no weight decay), and for a closure.
     """
 

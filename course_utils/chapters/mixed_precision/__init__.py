@@ -6,13 +6,11 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "autocast_rules": (
-            "OPERATORS autocast_table cuda_dtype dtypes_by_rules dtypes_on_gpu inputs_of "
-            "mixed_table"
+            "OPERATORS autocast_table cuda_dtype dtypes_by_rules dtypes_on_gpu inputs_of"
         ),
-        "panels": "beside_reference",
-        "gpt_on_gpu": "measured_step predicted_step",
-        "step_bytes_widget": "break_even step_bytes_explorer",
-        "legible_rows": "legible",
-        "watching": "activation_gradients at_precision reads waits",
+        "gpt_on_gpu": "measured_step",
+        "step_bytes_widget": "step_bytes_explorer",
+        "legible_rows": "by_format legible",
+        "watching": "activation_gradients at_precision quiet_import",
     },
 )

@@ -34,33 +34,9 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] 
     "cross_entropy": (F.cross_entropy, (MATRIX, MATRIX)),
     "binary_cross_entropy": (F.binary_cross_entropy, (MATRIX, MATRIX)),
 }
-# Of two tensors (8, 8), one BF16 and one FP32: products, type promotion, the widest-wins lists of
-# CUDA (torch: autocast_mode.h, AT_FORALL_PROMOTE) and, last, of a CPU (cat, stack, index_copy).
-MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "linear": F.linear,
-    "x + y": torch.add,
-    "dot": lambda x, y: torch.dot(x.flatten(), y.flatten()),
-    "tensordot": lambda x, y: torch.tensordot(x, y, 1),
-    "index_put": lambda x, y: torch.index_put(x, (_zeros(x),), y),
-    "scatter_add": lambda x, y: torch.scatter_add(x, 0, _zeros(x), y),
-    "index_copy": lambda x, y: _index_copy(x, y),
-}
-PAIR = torch.ones(MATRIX, dtype=torch.bfloat16), torch.ones(MATRIX)
 INPUTS = torch.float32, torch.bfloat16
 REFUSED = ("binary_cross_entropy",)
-ERRORS = "unsafe to autocast", "self and source expected to have the same dtype"
-
-
-def _zeros(like: Tensor) -> Tensor:
-    return torch.zeros_like(like, dtype=torch.int64)
-
-
-def _index_copy(x: Tensor, y: Tensor) -> Tensor:
-    """Every line of y into x; fake tensors don't look at the dtypes, so they are looked at here."""
-    copied = torch.index_copy(x, 0, _zeros(y.sum(1)), y)  # a fake one can't be cut
-    if copied.dtype != torch.promote_types(x.dtype, y.dtype):
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype")
-    return copied
+ERRORS = ("unsafe to autocast",)
 
 
 def inputs_of(
@@ -81,7 +57,7 @@ def dtype_by_rules(
     """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
-    (binary_cross_entropy on CUDA), or index_copy two dtypes, the answer is "error".
+    (binary_cross_entropy on CUDA), the answer is "error".
     Raises: RuntimeError where an operator has no fake version.
     """
     mode = FakeTensorMode()
@@ -135,20 +111,8 @@ def autocast_table(
     ]
 
 
-def mixed_table() -> list[dict[str, str]]:
-    """For each of MIXED: what comes out of a BF16 and an FP32 tensor, on this CPU and on CUDA."""
-    return [
-        {
-            "operator": name,
-            "CPU": _word(_dtype_on("cpu", op, *PAIR)),
-            "CUDA": _word(dtype_by_rules(op, *PAIR)),
-        }
-        for name, op in MIXED.items()
-    ]
-
-
 def dtypes_on_gpu() -> list[dict[str, str]]:
-    """What a GPU really gives for OPERATORS and MIXED under autocast to BF16."""
+    """What a GPU really gives for OPERATORS under autocast to BF16."""
     return _dtypes(lambda op, *inputs: _dtype_on("cuda", op, *inputs))
 
 
@@ -158,14 +122,13 @@ def dtypes_by_rules() -> list[dict[str, str]]:
 
 
 def _dtypes(find: Callable[..., torch.dtype | str]) -> list[dict[str, str]]:
-    """A row for each operator that isn't refused and each dtype of its inputs, then for MIXED."""
+    """A row for each operator that isn't refused and each dtype of its inputs."""
     cases = [
         (name, _word(dtype), op, inputs_of(name, dtype))
         for name, (op, _) in OPERATORS.items()
         for dtype in INPUTS
         if name not in REFUSED
     ]
-    cases += [(name, "both", op, PAIR) for name, op in MIXED.items()]
     return [
         {"operator": name, "dtype_in": given, "dtype_out": _word(find(op, *inputs))}
         for name, given, op, inputs in cases

@@ -1,8 +1,7 @@
-"""A training step of a GPT under a recipe: its speed and peak on a GPU, its peak foretold."""
+"""A training step of a GPT under a recipe, on a GPU: its speed and its peak memory."""
 
 import gc
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +9,6 @@ from torch.nn import functional as F
 
 from course_utils.core.measurement import Measurement
 from course_utils.core.timing import measure
-from course_utils.memory.prediction import Prediction, predict_bytes
 from course_utils.workloads import recipes
 from course_utils.workloads.gpt import GPT, GPTConfig
 
@@ -21,10 +19,10 @@ Parts = tuple[nn.Module, torch.optim.Optimizer, Callable[[], Tensor]]
 def measured_step(
     config: GPTConfig, recipe: recipes.Recipe, batch: int
 ) -> tuple[dict[str, int], Measurement]:
-    """Tokens a second and the peak of the step's own bytes; and the seconds that a step took.
+    """Returns tokens a second with the peak of the step's bytes, and the seconds of a step.
 
     Raises: torch.OutOfMemoryError where the batch doesn't fit, FloatingPointError where the loss
-    is no number, as its speed then means nothing.
+    is NaN or infinite, as its speed then means nothing.
     """
     gc.collect()  # the last recipe's model is gone
     torch.cuda.empty_cache()
@@ -38,19 +36,6 @@ def measured_step(
         "peak_bytes": torch.cuda.max_memory_allocated() - before,
     }
     return found, took
-
-
-def predicted_step(config: GPTConfig, recipe: recipes.Recipe, batch: int) -> Prediction:
-    """The bytes of the same step, run on a fake GPU: no GPU and no memory is needed.
-
-    Two steps are run, as Adam has no state during the first one's backward.
-    Raises: CannotPredict for a recipe with a loss scaler, which reads a number from the device.
-    """
-
-    def build(device: torch.device) -> tuple[Any, ...]:
-        return _parts(config, recipe, batch, device)
-
-    return predict_bytes(build, steps=2)
 
 
 def _parts(config: GPTConfig, recipe: recipes.Recipe, batch: int, device: torch.device) -> Parts:

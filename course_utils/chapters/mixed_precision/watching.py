@@ -1,47 +1,28 @@
-"""What results don't show: reads from the device, gradients on their way, products' precision."""
+"""What results don't show: gradients on their way, products' precision; and a quiet import."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
 
-@contextmanager
-def reads() -> Iterator[list[Tensor]]:
-    """Inside the block, each tensor whose `.item()` is called is added to the list it gives.
+def quiet_import(name: str) -> ModuleType:
+    """Imports a module without what it and torch log while loading, and returns it.
 
-    On a GPU each of them is a wait. `float(tensor)` and the like aren't seen.
+    torchao warns of each kernel that it has for another GPU or another build of torch.
+    Raises: ModuleNotFoundError, naming the module.
     """
-    seen: list[Tensor] = []
-    item = torch.Tensor.item
-
-    def noted(tensor: Tensor) -> object:
-        seen.append(tensor)
-        return item(tensor)
-
-    with mock.patch.object(torch.Tensor, "item", noted):
-        yield seen
-
-
-def waits(work: Callable[[], object]) -> bool:
-    """Whether CUDA waited for the device in `work()`, by torch's own watch; at once, at the first.
-
-    Raises: RuntimeError for other errors of `work`.
-    """
-    before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
-        work()
-    except RuntimeError as error:
-        if "synchronizing CUDA operation" not in str(error):
-            raise
-        return True
+        return import_module(name)
     finally:
-        torch.cuda.set_sync_debug_mode(before)
-    return False
+        logging.disable(before)
 
 
 @contextmanager
@@ -60,7 +41,7 @@ def at_precision(products: Any, setting: str) -> Iterator[None]:
 
 
 def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor:
-    """The gradients that flow back into the model's linear layers' outputs, in a row.
+    """Returns the gradients of the outputs of all linear layers of a model, as one flat tensor.
 
     `loss()` runs the model's forward; its backward runs here, in the model's own dtype.
     """

@@ -1,19 +1,25 @@
 """What a step does beside its result is seen, and torch is as before, even after an error."""
 
+import logging
+
 import pytest
 import torch
 from torch import nn
 
-from course_utils.chapters.mixed_precision import activation_gradients, at_precision, reads
+from course_utils.chapters.mixed_precision import activation_gradients, at_precision, quiet_import
 
 
-def test_each_item_is_a_read_and_gives_its_number():
-    numbers = torch.tensor([1.5, 2.5])
-    with reads() as seen:
-        assert numbers[1].item() == 2.5
-        numbers.sum()
-    numbers[0].item()
-    assert len(seen) == 1
+def test_an_import_logs_nothing_and_later_warnings_are_logged_again(caplog, tmp_path, monkeypatch):
+    (tmp_path / "noisy_module.py").write_text(
+        "import logging\nlogging.warning('no kernel for this GPU')\nHERE = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert quiet_import("noisy_module").HERE == 1
+    assert not caplog.records
+    logging.warning("heard")
+    assert caplog.messages == ["heard"]
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        quiet_import("no_such_module")
 
 
 def test_the_gradients_are_those_of_the_layers_outputs():

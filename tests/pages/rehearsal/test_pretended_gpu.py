@@ -90,8 +90,8 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
         "graph-reads-anew",
     },
     "06_floating_point_formats": {"tf32-product"},
-    "07_mixed_precision": {  # CUDA's own kernels, values of large tensors, waits
-        "autocast-rules-on-gpu", "larger-batch-zeroes", "fused-step-never-waits",
+    "07_mixed_precision": {  # CUDA's own kernels
+        "autocast-rules-on-gpu",
     },
     "09_memory_snapshots": {"gpu-fails-too", "record-stream-waits"},  # an allocator
     "10_trading_compute_for_memory": {"products-alike", "gelu-is-cheap"},  # FLOPs of recomputing
