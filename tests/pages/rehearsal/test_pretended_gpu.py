@@ -89,7 +89,6 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
         "five-of-eight-break", "trace-warns-once", "trace-is-wrong", "fullgraph-refuses-if",
         "graph-reads-anew",
     },
-    "06_floating_point_formats": {"tf32-product"},
     "07_mixed_precision": {  # CUDA's own kernels, values of large tensors, waits
         "autocast-rules-on-gpu", "larger-batch-zeroes", "fused-step-never-waits",
     },
