@@ -19,7 +19,7 @@ from course_utils.chapters.floating_point_formats.sums import Rounded, one_by_on
 from course_utils.lesson.answers import as_number, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
-CLOSE = 2.0**-12  # of a step: floor(x / ulp + random) may be rounded up itself
+CLOSE = 2.0**-12  # of a step: nearer than this, floor(x / ulp + random) depends on FP32's rounding
 
 
 @exercise(
@@ -35,7 +35,7 @@ def check_stochastic(stochastic: Callable[..., torch.Tensor]) -> str:
     """Against both neighbours and the random numbers given, on either side of zero."""
     for fmt in (E2M1, E4M3, E5M2, FP16, BF16):
         x = _trials(fmt)
-        drawn = torch.rand(x.shape)
+        drawn = torch.rand(x.shape).clamp(CLOSE, 1 - CLOSE)
         got = _rounded_by(stochastic, fmt, x, drawn)
         low, high = (fmt.round(x, rounding, overflow="saturate") for rounding in ("down", "up"))
         outside = (got != low) & (got != high)

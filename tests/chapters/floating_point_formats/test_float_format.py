@@ -15,7 +15,6 @@ from course_utils.chapters.floating_point_formats.formats import (
     FP16,
     FP32,
     FP64,
-    INT8,
     TF32,
     make,
 )
