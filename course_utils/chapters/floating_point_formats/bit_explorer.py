@@ -105,9 +105,9 @@ class BitExplorer(anywidget.AnyWidget):
     action = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, value: str = "0.1", fmt: Format = formats.FP16, *own: Format) -> None:
+    def __init__(self, value: str = "0.1", fmt: Format = formats.FP16) -> None:
         super().__init__()
-        self.formats = {f.name: f for f in (*formats.ALL, *own, fmt)}
+        self.formats = {f.name: f for f in formats.ALL}
         self.fmt = fmt
         self.do_type(value)
         self._tell("")

@@ -16,7 +16,6 @@ from course_utils.chapters.floating_point_formats.formats import (
     FP32,
     FP64,
     TF32,
-    make,
 )
 from tests.chapters.floating_point_formats.oracles import (
     ORACLES,
@@ -121,7 +120,7 @@ def test_ulp_is_numpys_spacing(fmt, dtype):
     np.testing.assert_array_equal(fmt.ulp(x), np.spacing(np.abs(x)).astype(np.float64))
 
 
-@pytest.mark.parametrize("fmt", [FP16, TF32, E2M1, make(28, 20), make(31, 23)], **named)
+@pytest.mark.parametrize("fmt", [FP16, TF32, E2M1], **named)
 def test_stochastic_rounding_goes_up_as_often_as_exact_arithmetic_says(fmt):
     """Within four standard deviations of 200,000 draws from a seed."""
     held = np.repeat([1.0, 1 + fmt.ulp(1.0), -fmt.min_subnormal, 3.0], 10_000)
