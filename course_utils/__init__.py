@@ -24,6 +24,7 @@ MODULE_OF, _fetch, __dir__ = public_names(
         "core.running": "bar",
         "figures.compare": "compare_bars compare_lines draw_bands number_lines",
         "figures.byte_bars": "stacked_bytes",
+        "figures.style": "FORMAT_COLOURS",
         "figures.tables": "table",
         "core.measurement": "format_seconds",
         "chapters.async_execution.gpu_backend": "Gpu Stream",

@@ -1,7 +1,7 @@
 """Figures that compare live, recorded and published evidence, each with its source."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from course_utils.figures.guess_line import draw_guess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
+SMALL = 1 / 64  # smaller powers of two have over six decimals
 Band = Mapping[float, tuple[float, float]]  # x: (low, high)
 
 
@@ -88,12 +90,13 @@ def compare_lines(
         ends.append(_line(axes, label, one, place, len(like), steps, how))
     if "x" in log:
         wide = [x for _, one in shown for x in one.values]
-        _make_log(axes, "x", base=2 if max(wide) < 1000 * min(wide) else 10)
+        doubles = max(wide) < 1000 * min(wide) or (min(wide) < SMALL and _are_powers(wide))
+        _make_log(axes, "x", base=2 if doubles else 10)
     if "y" in log:
-        whole = all(math.frexp(y)[0] == 0.5 for _, one in shown for y in one.values.values())
-        _make_log(axes, "y", base=2 if whole else 10)  # a scale that doubles: every power a tick
-    axes.xaxis.set_major_formatter(lambda x, _at: style.tick(x, x_label))
-    axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y, y_label))
+        high = [y for _, one in shown for y in one.values.values()]
+        _make_log(axes, "y", base=2 if _are_powers(high) else 10)
+    for axis, label in ((axes.xaxis, x_label), (axes.yaxis, y_label)):
+        axis.set_major_formatter(_ticks(axis, label))
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     _label_ends(axes, ends, "y" in log)
@@ -160,6 +163,18 @@ def number_lines(
         axes.annotate(note, (0, 1), xycoords="axes fraction", va="top", fontsize=11)
         said.append(f"{note} {alt_text.digest(shown)}")
     return style.render(figure, title, said, 48)
+
+
+def _are_powers(numbers: Sequence[float]) -> bool:
+    """True if all are powers of two: on a scale that doubles, each can be a tick."""
+    return all(math.frexp(number)[0] == 0.5 for number in numbers)
+
+
+def _ticks(axis: "Axis", label: str) -> "Callable[[float, float], str]":
+    """Writes numbers at an axis; powers of two as such where decimals would need many digits."""
+    doubles = getattr(axis.get_transform(), "base", None) == 2
+    as_powers = doubles and axis.get_view_interval()[0] < SMALL
+    return lambda x, _at: style.power_of_two(x) if as_powers else style.tick(x, label)
 
 
 def _told(

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -203,6 +204,15 @@ def format_colour(label: str) -> str | None:
     return FORMAT_COLOURS[places[min(places)]] if places else None
 
 
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power_of_two(number: float) -> str:
+    """Formats a power of two: `2⁻⁹`; 1, 2, 4 and 8 as they are."""
+    power = round(math.log2(number))
+    return str(2**power) if 0 <= power < 4 else f"2{str(power).translate(SUPERSCRIPTS)}"
+
+
 def tick(value: float, label: str = "") -> str:
     """Formats a number at an axis: 1,500, 2 M, 0.01, 10⁻⁶; seconds with their unit."""
     from matplotlib.ticker import EngFormatter
@@ -213,6 +223,6 @@ def tick(value: float, label: str = "") -> str:
         return EngFormatter()(value)
     if 0 < value < 1e-3 and f"{value:.0e}" == f"{value:e}".replace(".000000", ""):
         digits, exponent = f"{value:.0e}".split("e")
-        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        power = str(int(exponent)).translate(SUPERSCRIPTS)
         return f"10{power}" if digits == "1" else f"{digits}·10{power}"
     return f"{value:,.6g}"

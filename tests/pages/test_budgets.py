@@ -24,7 +24,6 @@ OVER: dict[str, dict[str, float]] = {
     "03": {"cells": 70, "predictions": 27, "claims": 52},
     "04": {"predictions": 25, "claims": 38},
     "05": {"cells": 89, "predictions": 16, "claims": 50, "minutes": 0.79},
-    "06": {"cells": 70, "predictions": 26, "claims": 55},
     "09": {"cells": 66, "predictions": 16, "claims": 40},
     "10": {"cells": 96, "predictions": 17, "claims": 60, "minutes": 1.34},
     "11": {"predictions": 23, "claims": 32},

@@ -14,7 +14,7 @@ VIEWER = "packages/snapshots_and_traces/snapshots_and_traces/snapshot_viewer"
 
 
 def test_a_changed_room_reaches_its_chapter_and_no_other():
-    reached = affected.reached_by(["course_utils/chapters/floating_point_formats/quantizer.py"])
+    reached = affected.reached_by(["course_utils/chapters/floating_point_formats/formats.py"])
     pages = [path for path in reached if path.startswith("notebooks/")]
     assert pages == [f"notebooks/{FORMATS}.ipynb", f"notebooks/solutions/{FORMATS}.ipynb"]
     assert "tests/pages/test_answers.py" in reached

@@ -19,21 +19,15 @@ function render({ model, el }) {
   const formatLabel = make("label", controls, {}, "format ")
   const format = make("select", formatLabel, { "aria-label": "format" })
   const box = make("input", controls, { type: "text", "aria-label": "a number", spellcheck: "false" })
-  const buttons = [["−1", "previous value", "step", -1], ["−½", "half an ulp down", "half", -1],
-                   ["+½", "half an ulp up", "half", 1], ["+1", "next value", "step", 1]]
-  for (const [text, title, what, value] of buttons)
-    make("button", controls, { title, "aria-label": title }, text).onclick = () => send(what, value)
-  const compareLabel = make("label", controls, {}, " beside ")
-  const other = make("select", compareLabel, { "aria-label": "other format" })
+  for (const [text, title, value] of [["−1", "previous value", -1], ["+1", "next value", 1]])
+    make("button", controls, { title, "aria-label": title }, text).onclick = () => send("step", value)
   const bits = make("div", root, { class: "bits", role: "group", "aria-label": "bits" })
   const problem = make("p", root, { class: "problem", role: "alert" })
-  const line = make("div", root, { class: "line", "aria-hidden": "true" })
   const rows = make("table", root)
 
   box.onkeydown = (event) => { if (event.key === "Enter") send("type", box.value) }
   box.onchange = () => send("type", box.value)
   format.onchange = () => send("choose", format.value)
-  other.onchange = () => send("compare", other.value)
   // JupyterLab listens to keys as well: what is typed here stays here.
   root.addEventListener("keydown", (event) => event.stopPropagation())
   bits.addEventListener("keydown", (event) => {
@@ -60,20 +54,15 @@ function render({ model, el }) {
 
   function draw() {
     const state = model.get("state")
-    for (const [select, chosen] of [[format, state.format], [other, state.other]]) {
-      select.replaceChildren()
-      state.formats.forEach((name) => make("option", select, { value: name }, name))
-      select.value = chosen
-    }
+    format.replaceChildren()
+    state.formats.forEach((name) => make("option", format, { value: name }, name))
+    format.value = state.format
     drawBits(state)
     problem.textContent = state.problem
     if (!state.problem && document.activeElement !== box) {
       const typed = state.rows.find(([label]) => label === "typed") ?? state.rows[0]
       box.value = typed[1]
     }
-    line.replaceChildren()
-    for (const { at, kind, label } of state.line)
-      make("span", line, { class: kind, style: `left: ${5 + 90 * at}%` }, label)
     rows.replaceChildren()
     for (const [label, text] of state.rows) {
       const row = make("tr", rows)

@@ -14,16 +14,16 @@ from course_utils.chapters.floating_point_formats import formats
 from course_utils.chapters.floating_point_formats.float_format import Bits, Format
 from course_utils.figures.style import INK, Picture, one_panel, render, styled
 
-# ---- Numbers as text, exactly: what somebody types is read, and what a format holds is written.
+# ---- Exact numbers: reading those that are typed, and writing those that a format holds.
 
-LONGEST, LARGEST_EXPONENT, LARGEST_BINARY_EXPONENT = 120, 400, 1400
+LONGEST, LARGEST_EXPONENT = 120, 400
 ALL_DIGITS, DIGITS = 120, 40
-EXAMPLES = "a number such as 0.1, -3e-5, 1/3, 0x1.8p3, nan or -inf"
+EXAMPLES = "a number such as 0.1, -3e-5, 1/3, nan or -inf"
 Number = Fraction | float  # a float only where a Fraction can't: NaN, infinities, −0
 
 
 def parse(text: str) -> Number:
-    """What was typed, exactly: `0.1` is one tenth, not the float64 next to it.
+    """The number that was typed, exactly: `0.1` is one tenth, not the float64 next to it.
 
     Raises: ValueError, with what is allowed, for text that isn't a number or is out of reach.
     """
@@ -32,23 +32,14 @@ def parse(text: str) -> Number:
         raise ValueError(f"type {EXAMPLES}, in at most {LONGEST} characters")
     if re.fullmatch(r"[-+]?(nan|inf(inity)?)", text, re.IGNORECASE):
         return float(text)
-    is_hex = "0x" in text.lower()
-    exponent = re.search(rf"{'p' if is_hex else 'e'}([-+]?\d+)$", text, re.IGNORECASE)
-    largest = LARGEST_BINARY_EXPONENT if is_hex else LARGEST_EXPONENT
-    if exponent and abs(int(exponent[1])) > largest:
-        raise ValueError(f"exponents go from -{largest} to {largest} here")
+    exponent = re.search(r"e([-+]?\d+)$", text, re.IGNORECASE)
+    if exponent and abs(int(exponent[1])) > LARGEST_EXPONENT:
+        raise ValueError(f"exponents go from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT} here")
     try:
-        number = _hexadecimal(text) if is_hex else Fraction(text)
+        number = Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{text!r} is no number: type {EXAMPLES}") from None
     return -0.0 if number == 0 and text.startswith("-") else number
-
-
-def _hexadecimal(text: str) -> Fraction:
-    """`0x1.8p3` with every digit. Raises: ValueError for what isn't of that form."""
-    digits, _, power = text.lower().partition("p")
-    whole, _, behind = digits.partition(".")
-    return int(whole + behind, 16) * Fraction(2) ** (int(power or 0) - 4 * len(behind))
 
 
 def exactly(number: float) -> Number:
@@ -98,23 +89,6 @@ def decimal(number: Number) -> str:
     return (f"{shown:f}" if short else f"{shown:g}") + ("" if exact else "…")
 
 
-def fraction(number: Number) -> str:
-    """`3/2`, with a power of two below the line as `2^k` where it is long."""
-    if isinstance(number, float):
-        return str(number)
-    top, bottom = number.numerator, number.denominator
-    if bottom == 1:
-        return str(top) if abs(top) < 10**20 else _power(top)
-    power = bottom.bit_length() - 1
-    below = f"2^{power}" if bottom == 1 << power and power > 10 else str(bottom)
-    return f"{top}/{below}"
-
-
-def _power(whole: int) -> str:
-    zeros = (whole & -whole).bit_length() - 1
-    return f"{whole >> zeros} · 2^{zeros}"
-
-
 HERE = Path(__file__).parent
 FIELD_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9")
 
@@ -131,10 +105,10 @@ class BitExplorer(anywidget.AnyWidget):
     action = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, value: str = "0.1", fmt: Format = formats.FP16, *own: Format) -> None:
+    def __init__(self, value: str = "0.1", fmt: Format = formats.FP16) -> None:
         super().__init__()
-        self.formats = {f.name: f for f in (*formats.ALL, *own, fmt)}
-        self.fmt, self.other = fmt, formats.BF16
+        self.formats = {f.name: f for f in formats.ALL}
+        self.fmt = fmt
         self.do_type(value)
         self._tell("")
         self.observe(self._act, "action")
@@ -156,20 +130,9 @@ class BitExplorer(anywidget.AnyWidget):
             raise ValueError(f"{self.fmt.name} has no number beyond {self.value:g}")
         self._take(self.fmt, exactly(there))
 
-    def do_half(self, direction: int) -> None:
-        """Goes half an ulp away: to the middle, where rounding must decide."""
-        if not math.isfinite(self.value):
-            raise ValueError("half an ulp needs a finite number")
-        half = Fraction(float(self.fmt.ulp(self.value))) / 2
-        self._take(self.fmt, Fraction(self.value) + direction * half)
-
     def do_choose(self, name: str) -> None:
         """Shows the number that was typed in another format."""
         self._take(self.formats[name], self.typed)
-
-    def do_compare(self, name: str) -> None:
-        """Chooses the format in the last row."""
-        self.other = self.formats[name]
 
     @property
     def value(self) -> float:
@@ -194,10 +157,8 @@ class BitExplorer(anywidget.AnyWidget):
         self.state = {
             "fields": [[name, bits] for name, bits in fields.items() if bits],
             "format": self.fmt.name,
-            "other": self.other.name,
             "formats": list(self.formats),
-            "rows": describe(self.fmt, self.value, self.typed, self.other),
-            "line": number_line(self.fmt, self.value, self.typed),
+            "rows": describe(self.fmt, self.code, self.typed),
             "problem": problem,
         }
 
@@ -207,10 +168,13 @@ class BitExplorer(anywidget.AnyWidget):
         return data | picture.bundle(f"[widget] {picture.alt}"), metadata
 
 
-def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[list[str]]:
-    """What is to be said of a number: rows of a label and a text."""
+def describe(fmt: Format, code: int, typed: Number) -> list[list[str]]:
+    """Rows of a label and a text about the number that a code stands for."""
+    value = float(fmt.decode(code))
     ulp = float(fmt.ulp(value))
-    rows = [["value", decimal(value)], ["as a fraction", fraction(exactly(value))]]
+    rows = [["value", decimal(value)]]
+    if math.isfinite(value) and not fmt.info.is_all_subnormal:
+        rows.append(["by the fields", _formula(fmt, fmt.fields(code))])
     if isinstance(typed, Fraction) and math.isfinite(value):
         error = Fraction(value) - typed
         ulps = f"{decimal(error)}  ({nearest_float(error / Fraction(ulp)):.3g} ulp)"
@@ -219,58 +183,43 @@ def describe(fmt: Format, value: float, typed: Number, other: Format) -> list[li
     if math.isfinite(value):
         beside = (float(fmt.next_down(value)), float(fmt.next_up(value)))
         rows.append(["neighbours", "  and  ".join(_neighbour(fmt, one) for one in beside)])
-    return [*rows, [f"in {other.name}", _elsewhere(typed, other)]]
+    return rows
+
+
+def _formula(fmt: Format, bits: Bits) -> str:
+    """`2^(11 − 15) × (1 + 614/1024)`: exponent, bias, hidden bit and significand of a code."""
+    exponent, steps = int(bits.exponent, 2), 2 ** len(bits.significand)
+    hidden = int(exponent > 0 or not fmt.info.has_subnormals)
+    power = f"2^({max(exponent, hidden ^ 1)} − {fmt.info.bias})"
+    minus = "−" if bits.sign == "1" else ""
+    stored = int(bits.significand or "0", 2)
+    return f"{minus}{power} × ({hidden} + {stored}/{steps})"
 
 
 def _neighbour(fmt: Format, number: float) -> str:
     return "none" if math.isinf(number) and not fmt.has_infinity else decimal(number)
 
 
-def _elsewhere(typed: Number, other: Format) -> str:
-    """What another format makes of the number that was typed."""
-    try:
-        there = nearest(other, typed)
-    except ValueError as problem:
-        return str(problem)
-    if isinstance(typed, float) or not math.isfinite(there):
-        return decimal(there)
-    lost = Fraction(there) - typed
-    return f"{decimal(there)}, off by {decimal(lost)}" if lost else f"{decimal(there)}, exactly"
-
-
-def number_line(fmt: Format, value: float, typed: Number) -> list[dict[str, Any]]:
-    """Marks between the two neighbours: where each is from 0 to 1, its kind and its label."""
-    low, high = float(fmt.next_down(value)), float(fmt.next_up(value))
-    if not all(map(math.isfinite, (low, value, high))):
-        return []
-    start, width = Fraction(low), Fraction(high) - Fraction(low)
-    values = ((low, "number"), (value, "here"), (high, "number"))
-    marks = [(Fraction(x), kind, f"{x:.9g}") for x, kind in values]
-    if isinstance(typed, Fraction) and typed != Fraction(value):
-        marks.append((typed, "typed", "typed"))
-    return [
-        {"at": float((x - start) / width), "kind": kind, "label": label}
-        for x, kind, label in marks
-        if 0 <= x - start <= width
-    ]
-
-
 @styled
 def draw_bits(fmt: Format, fields: Bits, rows: list[list[str]]) -> Picture:
-    """The bits and the rows as a picture, for pages that run nothing."""
+    """The bits, named by field, and the rows as a picture, for pages that run nothing."""
     title = f"{dict(rows)['value']} in {fmt.name}"
-    figure, axes = one_panel(title, 1.6 + 0.3 * len(rows))
+    figure, axes = one_panel(title, 2 + 0.3 * len(rows))
     axes.set_axis_off()
-    bits = "".join(fields)
-    colours = [c for part, c in zip(fields, FIELD_COLOURS, strict=True) for _ in part]
-    for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
-        axes.text(
-            (place + 0.5) / max(len(bits), 20), 1, bit, color=INK, family="monospace", va="top",
-            ha="center", fontsize=14 if len(bits) < 33 else 9,
-            bbox={"facecolor": colour, "edgecolor": "white", "pad": 2.5},
-        )  # fmt: skip
+    width, place = max(len("".join(fields)), 20), 0
+    for name, bits, colour in zip(Bits._fields, fields, FIELD_COLOURS, strict=True):
+        if bits:
+            middle = (place + len(bits) / 2) / width
+            axes.text(middle, 1, name, ha="center", va="bottom", fontsize=10)
+        for bit in bits:
+            axes.text(
+                (place + 0.5) / width, 0.97, bit, color=INK, family="monospace", va="top",
+                ha="center", fontsize=14 if width < 33 else 9,
+                bbox={"facecolor": colour, "edgecolor": "white", "pad": 2.5},
+            )  # fmt: skip
+            place += 1
     for number, (label, text) in enumerate(rows):
-        height = 1 - (number + 1.6) / (len(rows) + 1.6)
+        height = 0.97 - (number + 1.6) / (len(rows) + 1.6)
         axes.text(0, height, label, color="#555555", fontsize=11)
         axes.text(0.2, height, text, fontsize=11)
     said = (f"  {label}: {text}" for label, text in rows)

@@ -1,4 +1,4 @@
-"""Figures and tables of exact numbers: what holds on every machine, drawn as such."""
+"""Figures and tables of exact numbers, with one colour for each format."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,13 @@ import numpy as np
 from course_utils.chapters.floating_point_formats.formats import Format
 from course_utils.core.evidence import Series
 from course_utils.figures.compare import compare_lines
-from course_utils.figures.style import Picture
+from course_utils.figures.style import Picture, format_colour, power_of_two
 from course_utils.figures.tables import table
 
 if TYPE_CHECKING:
     from IPython.display import HTML
+
+MARKED = 40  # a line of fewer points marks each
 
 
 def exact_lines(
@@ -23,20 +25,27 @@ def exact_lines(
     *,
     x: np.ndarray | None = None,
     predicted: tuple[str, Mapping[float, float]] | None = None,
+    look: Mapping[str, Mapping[str, Any]] | None = None,
     **how: Any,
 ) -> Picture:
     """Lines of exact values by label or format: each a mapping, or an array over `x`.
 
-    `predicted` is a label and a line from a formula, drawn dotted; `how` goes to compare_lines.
-    Raises: ValueError for an array that isn't as long as `x`.
+    A label that begins with a format's name gives its line that format's colour; `look` adds to
+    this. `predicted` is a label and a line from a formula, drawn dotted; `how` goes to
+    compare_lines. Raises: ValueError for an array that isn't as long as `x`.
     """
     drawn: list[tuple[str, Any]] = []
+    looks: dict[str, dict[str, Any]] = {}
     for label, line in lines.items():
-        name = label.name if isinstance(label, Format) else str(label)
-        drawn.append((name, Series.exact(_points(x, line))))
+        name, points = getattr(label, "name", str(label)), _points(x, line)
+        drawn.append((name, Series.exact(points)))
+        colour = format_colour(name)
+        looks[name] = {"color": colour} if colour else {}
+        looks[name] |= {"marker": "o" if len(points) < MARKED else ""}
+        looks[name] |= (look or {}).get(name, {})
     if predicted:
         drawn.append((predicted[0], Series.predicted(dict(predicted[1]))))
-    return compare_lines(title, drawn, x_label=x_label, y_label=y_label, **how)
+    return compare_lines(title, drawn, x_label=x_label, y_label=y_label, look=looks, **how)
 
 
 def _points(x: np.ndarray | None, line: Any) -> dict[float, float]:
@@ -68,7 +77,7 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
                 "largest": f"{f.max:,.5g}",
                 "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
-                "smallest": f"{f.min_subnormal:.2g}",
+                "smallest": power_of_two(f.min_subnormal),
             }
             for f in formats
         ],

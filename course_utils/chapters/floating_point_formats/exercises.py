@@ -2,127 +2,65 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from course_utils.chapters.floating_point_formats.formats import (
     BF16,
     E2M1,
-    E2M3,
-    E3M2,
     E4M3,
     E5M2,
     FP16,
     Format,
-    make,
 )
-from course_utils.chapters.floating_point_formats.quantizer import quantize
-from course_utils.lesson.answers import against, as_number, as_numbers, shown
+from course_utils.chapters.floating_point_formats.sums import Rounded, one_by_one
+from course_utils.lesson.answers import as_number, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
-# ---- Sums in a format, step by step: what a loop in that format would give.
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """A number that knows only + and −, and rounds each result to its format."""
-
-    value: float
-    fmt: Format
-
-    def __add__(self, other: "Rounded") -> "Rounded":
-        return Rounded(self.fmt.round(self.value + other.value), self.fmt)
-
-    def __sub__(self, other: "Rounded") -> "Rounded":
-        return Rounded(self.fmt.round(self.value - other.value), self.fmt)
-
-
-def one_by_one(numbers: Sequence[Any], zero: Any) -> Any:
-    """Each number added to the total so far. Error: at most about n·u·Σ|x| (Higham 1993)."""
-    total = zero
-    for number in numbers:
-        total = total + number
-    return total
-
-
-def kahan(numbers: Sequence[Any], zero: Any) -> Any:
-    """Carries what each addition lost to the next (Kahan 1965). Error: about 2u·Σ|x|."""
-    total = lost = zero
-    for number in numbers:
-        wanted = number - lost
-        grown = total + wanted
-        lost = (grown - total) - wanted
-        total = grown
-    return total
-
-
-def neumaier(numbers: Sequence[Any], zero: Any) -> Any:
-    """What additions lost is added up apart, and once in the end: Python's `sum` from 3.12 on.
-
-    Where Kahan's sum loses the total to a larger number, this one doesn't. Source: Neumaier 1974,
-    "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen".
-    """
-    total = lost = zero
-    for number in numbers:
-        grown = total + number
-        large, small = (total, number) if abs(total) >= abs(number) else (number, total)
-        lost += (large - grown) + small
-        total = grown
-    return total + lost
-
-
-def largest_error(way: Callable[[Any, Any], Any], count: int, draws: int = 20) -> float:
-    """Of sums of `count` numbers between 0 and 1 in FP32, the largest relative error."""
-    generators = (np.random.default_rng(seed) for seed in range(draws))
-    tries = [generator.uniform(0, 1, count).astype(np.float32) for generator in generators]
-    return max(relative_error(way(numbers, np.float32(0)), numbers) for numbers in tries)
-
-
-def relative_error(total: float, numbers: Sequence[float] | np.ndarray) -> float:
-    """|total − exact| / Σ|x|, the exact sum by math.fsum."""
-    scale = math.fsum(abs(float(x)) for x in numbers)
-    return abs(float(total) - math.fsum(map(float, numbers))) / scale
-
-
-DRAWN_NUMBERS = 301
+CLOSE = 2.0**-12  # of a step: nearer than this, floor(x / ulp + random) depends on FP32's rounding
 
 
 @exercise(
-    "formats.quantiser",
-    todo="write my_quantize(x, precision, lowest_exponent, largest) with torch.frexp and round.",
+    "formats.stochastic",
+    todo="write stochastic(x, precision, lowest_exponent, largest, random), from quantize.",
     hints=(
-        "torch.frexp(x)[1] is one more than the exponent of the binade of x. One ulp there is "
-        "2^(exponent − precision + 1).",
-        "Subnormals share the ulp of the lowest binade: the exponent never goes below it.",
-        "Divide by the ulp, torch.round (ties to even), multiply, clamp.",
+        "x / ulp is between two whole numbers. torch.floor gives the one below, also for negative "
+        "numbers. What is left is the probability of the one above.",
+        "A random number from [0, 1) is below p with probability p. Clamp in the end.",
     ),
 )
-def check_quantiser(my_quantize: Callable[[torch.Tensor, int, int, float], torch.Tensor]) -> str:
-    """Bit by bit beside the course's own: random numbers, midpoints, overflows, zeros, NaN."""
-    for fmt in (BF16, FP16, E4M3, E5M2, E2M3, E3M2, E2M1, make(10, random.randint(3, 7))):
+def check_stochastic(stochastic: Callable[..., torch.Tensor]) -> str:
+    """Against both neighbours and the random numbers given, on either side of zero."""
+    for fmt in (E2M1, E4M3, E5M2, FP16, BF16):
         x = _trials(fmt)
-        got = _rounded_by(my_quantize, fmt, x)
-        want = quantize(x, fmt)
-        same = (got == want) & (got.signbit() == want.signbit()) | got.isnan() & want.isnan()
-        if not same.all():
-            i = int((~same).nonzero()[0])
-            raise Wrong(
-                f"in {fmt.name}, {x[i]:.9g} became {got[i]:.9g}, want {want[i]:.9g} "
-                f"({int((~same).sum())} of {len(x)} differ)",
-                _drawn(my_quantize, fmt, float(x[i])),
-            )
-    return "eight formats: random numbers, midpoints, subnormals, overflows, −0 and NaN, all equal"
+        drawn = torch.rand(x.shape).clamp(CLOSE, 1 - CLOSE)
+        got = _rounded_by(stochastic, fmt, x, drawn)
+        low, high = (fmt.round(x, rounding, overflow="saturate") for rounding in ("down", "up"))
+        outside = (got != low) & (got != high)
+        _refuse(outside, fmt, x, got, low, high, "is neither neighbour")
+        up = (got == high) & (low != high)
+        share = torch.where(low == high, 0.0, (x.double() - low) / fmt.ulp(x.double()))
+        _require_share(fmt, x, drawn, share, up)
+    return "five formats: both neighbours, with the right probability, on both sides of zero"
 
 
-def _rounded_by(my_quantize: Callable[..., Any], fmt: Format, x: torch.Tensor) -> torch.Tensor:
-    given = my_quantize(x.clone(), fmt.precision, fmt.lowest_exponent, fmt.max)
+def _trials(fmt: Format) -> torch.Tensor:
+    """Numbers inside and outside of the format's range, subnormals, and what it holds exactly."""
+    spread = torch.randn(4000) * 2.0 ** torch.randint(-8, 8, (4000,)) * min(fmt.max, 100) / 100
+    tiny = torch.randn(1000) * 2 * fmt.min_subnormal
+    held = fmt.round(spread[:500], overflow="saturate").float()
+    ends = torch.tensor([0.0, fmt.max, -fmt.max, 2 * min(fmt.max, 1e38), -3 * min(fmt.max, 1e38)])
+    return torch.cat([spread, tiny, held, ends])
+
+
+def _rounded_by(answer: Callable[..., Any], fmt: Format, *tensors: torch.Tensor) -> torch.Tensor:
+    x, drawn = (one.clone() for one in tensors)
+    given = answer(x, fmt.precision, fmt.lowest_exponent, fmt.max, drawn)
     kind = type(given).__name__
     try:
-        got = torch.as_tensor(given).detach()
+        got = torch.as_tensor(given).detach().double()
     except (TypeError, ValueError, RuntimeError):
         raise Wrong(f"want a tensor of shape {tuple(x.shape)}, got {kind}") from None
     if got.shape != x.shape:
@@ -130,34 +68,31 @@ def _rounded_by(my_quantize: Callable[..., Any], fmt: Format, x: torch.Tensor) -
     return got
 
 
-def _drawn(my_quantize: Callable[..., Any], fmt: Format, middle: float) -> Any:
-    """The steps around a number that differs, the learner's beside the format's, where finite."""
-    if math.isnan(middle):
-        return None
-    from course_utils.core.evidence import Series
-    from course_utils.figures.compare import compare_lines
-
-    reach = 3 * float(fmt.ulp(min(abs(middle), fmt.max)))
-    x = torch.linspace(middle - reach, middle + reach, DRAWN_NUMBERS)
-    got = _rounded_by(my_quantize, fmt, x)
-    if not got.isfinite().all():
-        return None
-    lines = [
-        (name, Series.exact(dict(zip(x.tolist(), y.tolist(), strict=True))))
-        for name, y in (("wanted", quantize(x, fmt)), ("yours", got))
-    ]
-    title = f"{fmt.name} around {middle:.4g}: your steps and the format's"
-    return lambda: compare_lines(title, lines, x_label="number", y_label="rounded")
+def _refuse(
+    wrong: torch.Tensor, fmt: Format, x: torch.Tensor, got: torch.Tensor,
+    low: torch.Tensor, high: torch.Tensor, why: str,
+) -> None:  # fmt: skip
+    if wrong.any():
+        i = int(wrong.nonzero()[0])
+        want = f"{low[i]:.9g}" if low[i] == high[i] else f"{low[i]:.9g} or {high[i]:.9g}"
+        many = f"({int(wrong.sum())} of {len(x)})"
+        raise Wrong(f"in {fmt.name}, {x[i]:.9g} became {got[i]:.9g}, want {want} {many}")
 
 
-def _trials(fmt: Format) -> torch.Tensor:
-    spread = torch.randn(2000) * 2.0 ** torch.randint(-8, 8, (2000,)) * min(fmt.max, 100) / 100
-    tiny = torch.randn(500) * 2 * fmt.min_subnormal
-    low = fmt.round(spread.numpy(), overflow="saturate")
-    middles = torch.from_numpy(low + fmt.ulp(low) / 2).float()
-    ends = torch.tensor([0.0, fmt.max, -fmt.max, 2 * min(fmt.max, 1e38), -3 * min(fmt.max, 1e38)])
-    odd = torch.tensor([-0.0, -fmt.min_subnormal / 4, math.nan])
-    return torch.cat([spread, tiny, middles[torch.isfinite(middles)], ends, odd])
+def _require_share(
+    fmt: Format, x: torch.Tensor, drawn: torch.Tensor, share: torch.Tensor, up: torch.Tensor
+) -> None:
+    """Requires one rule for each sign: up where the random number is low enough, or high enough."""
+    inside = (share > 0) & (x.abs() < fmt.max)
+    for name, side in (("positive", inside & (x > 0)), ("negative", inside & (x < 0))):
+        by_low, by_high = share - drawn, drawn - (1 - share)
+        rules = [((rule > 0) == up) | (rule.abs() < CLOSE) for rule in (by_low, by_high)]
+        if not any(rule[side].all() for rule in rules):
+            ups, want = up[side].double().mean(), share[side].mean()
+            raise Wrong(
+                f"in {fmt.name}, {name} numbers: whether you round up doesn't follow from the "
+                f"random numbers and the remainders ({ups:.0%} went up, want about {want:.0%})"
+            )
 
 
 @exercise(
@@ -194,8 +129,8 @@ def _random_numbers(fmt: Format, count: int) -> tuple[Format, list[float]]:
 def _alternating_numbers() -> list[float]:
     """Two numbers of BF16 in turn, so that partial sums of a length all round the same way.
 
-    What adds halves, blocks or every k-th number apart ends 1.2 ulp off or more, Kahan's sum half
-    an ulp. The three were found by a search over random pairs.
+    Sums of halves, of blocks or of every k-th number end 1.2 ulp off or more, Kahan's sum half an
+    ulp. The three were found by a search over random pairs.
     """
     first, second, count = random.choice([(308, 242, 444), (414, 180, 430), (1008, 196, 424)])
     scale = 2.0 ** random.randint(-20, 20)
@@ -203,94 +138,37 @@ def _alternating_numbers() -> list[float]:
 
 
 @exercise(
-    "formats.smallest_n",
-    todo="write smallest_n(fmt, bound): the first n for which n times 1/n misses 1 by the bound.",
+    "formats.to_fp8",
+    todo="write to_fp8(x): FP8 codes, and a scale for each row.",
     hints=(
-        "Round 1/n, round after every addition, and try n = 1, 2, 3, …",
-        "fmt.round(total + part) is one addition in the format; compare with >=.",
+        "The largest number of a row becomes 448: x.abs().amax(1, keepdim=True) / 448.",
+        "A row of zeros has amax 0: use 1 as its scale. Clamp before the cast: older versions of "
+        "torch make NaN of what is too large.",
     ),
 )
-def check_smallest_n(smallest_n: Callable[[Format, float], int]) -> str:
-    """Against a search, where the sum ends above 1, below it, and at the bound exactly."""
-    small, medium = random.uniform(0.008, 0.015), [random.uniform(0.01, 0.03) for _ in range(3)]
-    cases = [(E3M2, 0.05), (BF16, medium[0]), (make(12, 7), small), (BF16, 2**-7)]
-    cases += [(make(10, 5), 2**-5), (E4M3, medium[1]), (E5M2, medium[2])]
-
-    def reference(fmt: Format, bound: float) -> int:
-        return next(n for n in range(1, 100_000) if abs(_sum_of_parts(fmt, n) - 1) >= bound)
-
-    def why(fmt: Format, bound: float) -> str:
-        n = reference(fmt, bound)
-        return f", where the sum of {n} parts is {_sum_of_parts(fmt, n):g}"
-
-    against(smallest_n, reference, cases, why=why)
-    return "six formats, bounds from 0.8% to 5%"
-
-
-def _sum_of_parts(fmt: Format, n: int) -> float:
-    part, total = fmt.round(1 / n), 0.0
-    for _ in range(n):
-        total = fmt.round(total + part)
-    return total
-
-
-@exercise(
-    "formats.six_bits",
-    todo="write design(x): precision and bias of the 6-bit format that suits the data best.",
-    hints=(
-        "make(6, precision, bias).round(x, overflow='saturate') shows what a format does to x.",
-        "There are four precisions and a handful of biases: try them all on x.",
-    ),
-)
-def check_six_bits(design: Callable[[np.ndarray], tuple[int, int]]) -> str:
-    """On fresh samples of random scale, where E3M2 does badly: close to the best there is."""
-    exponents = [random.choice([-6, -5, -4]), random.choice([2, 3]), random.choice([-4, 3])]
-    for name, sample in random.sample(sorted(SAMPLES.items()), len(SAMPLES)):
-        scale = 2.0 ** exponents.pop()
-        draw = np.random.default_rng(random.randrange(10**6))
-        seen, fresh = scale * sample(draw), scale * sample(draw)
-        precision, bias, fmt = _six_bit_format(design(seen.copy()))
-        error, given = squared_error(fmt, fresh), squared_error(make(6, 3, 3), fresh)
-        best = min(squared_error(make(6, p, b), fresh) for p in range(2, 6) for b in range(-8, 16))
-        if not error <= 2 * best:
-            raise Wrong(
-                f"{name} of scale {scale:g}: precision {precision}, bias {bias} has "
-                f"{error / best:.3g} times the squared error of the best (E3M2: {given / best:.3g})"
-            )
-    return "three data sets of other scales: within twice the best format's squared error"
-
-
-def _six_bit_format(answer: Any) -> tuple[int, int, Format]:
-    precision, bias = as_numbers(answer, 2)
+def check_to_fp8(to_fp8: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]) -> str:
+    """Rows of very different sizes, one of them all zeros: dtype, shape, range and error."""
+    spread = torch.randn(8, 64) * 2.0 ** torch.randint(-8, 1, (8, 64))
+    x = spread * 10.0 ** torch.randint(-6, 7, (8, 1))
+    x[random.randrange(8)] = 0
     try:
-        if precision != int(precision) or bias != int(bias):
-            raise ValueError("both are whole numbers")
-        return int(precision), int(bias), make(6, int(precision), int(bias))
-    except (OverflowError, ValueError) as problem:
-        want = f"want (precision, bias) of a 6-bit format, got {shown(answer)}"
-        raise Wrong(f"{want}: {problem}") from None
-
-
-def _bell(draw: np.random.Generator) -> np.ndarray:
-    """Clipped, with both ends always in it, so that no single rare number decides."""
-    x = np.clip(draw.laplace(size=8000), -8, 8)
-    x[:2] = 8, -8
-    return x
-
-
-def _few_large(draw: np.random.Generator) -> np.ndarray:
-    x = draw.normal(size=8000)
-    x[:200] = 256 * draw.choice([-1, 1], 200)
-    return x
-
-
-SAMPLES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
-    "a bell": _bell,
-    "an even spread": lambda draw: draw.uniform(-1, 1, 8000),
-    "a bell with a few large numbers": _few_large,
-}
-
-
-def squared_error(fmt: Format, x: np.ndarray) -> float:
-    """Mean of (x − rounded x)², overflow saturated."""
-    return float(np.mean((x - fmt.round(x, overflow="saturate")) ** 2))
+        codes, scale = to_fp8(x.clone())
+        scale = torch.as_tensor(scale).float()
+        dtype, back = codes.dtype, codes.float() * scale
+    except (TypeError, ValueError, AttributeError, RuntimeError) as problem:
+        raise Wrong(f"want (codes, scale), codes.float() * scale near x: {problem}") from None
+    if dtype != torch.float8_e4m3fn or back.shape != x.shape:
+        raise Wrong(f"want codes of torch.float8_e4m3fn in x's shape, got {dtype}, {back.shape}")
+    if scale.numel() != len(x):
+        raise Wrong(f"want one scale for each of the 8 rows, got {tuple(scale.shape)}")
+    if not back.isfinite().all():
+        row = int((~back.isfinite()).nonzero()[0][0])
+        raise Wrong(f"row {row}, of amax {x[row].abs().max():.3g}, came back as {back[row][0]}")
+    amax = x.abs().amax(1, keepdim=True)
+    bound = torch.maximum(x.abs() * 2.0**-4, amax / E4M3.max * E4M3.min_subnormal / 2)
+    off = (back - x).abs() > 1.01 * bound  # half an ulp where the row's largest number is 448
+    if off.any():
+        row, place = off.nonzero()[0].tolist()
+        found = f"{x[row, place]:.4g} came back as {back[row, place]:.4g}"
+        raise Wrong(f"row {row}, of amax {amax[row, 0]:.3g}: {found}, off by more than half an ulp")
+    return "rows from 10⁻⁶ to 10⁶ and one of zeros: within half an ulp of FP8"

@@ -16,9 +16,6 @@ import numpy as np
 from gfloat import FormatInfo, RoundMode
 from gfloat.types import Domain
 
-# ---- Numbers, numpy arrays and torch tensors become numpy arrays, and results go back as they
-# came.
-
 EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")  # of ml_dtypes
 
 
@@ -26,11 +23,9 @@ def to_numpy(values: Any, integers: bool = False) -> tuple[np.ndarray, Callable[
     """A float64 array (or one of integers), and the function that gives a result back.
 
     Raises: TypeError for what isn't numbers of that kind, ValueError for an array or a tensor
-    without any, and for whole numbers that no float64 holds, since they would be rounded twice.
+    without any.
     """
     is_tensor = type(values).__module__.split(".")[0] == "torch" and hasattr(values, "numel")
-    if isinstance(values, int) and not isinstance(values, bool) and not integers:
-        return _exact(np.asarray(values, dtype=object)), lambda result: result.item()
     array = _from_tensor(values) if is_tensor else np.asarray(values)
     is_real = array.dtype.kind in "iuf" or array.dtype.name in EXTENDED
     if not (array.dtype.kind in "iu" if integers else is_real):
@@ -38,7 +33,9 @@ def to_numpy(values: Any, integers: bool = False) -> tuple[np.ndarray, Callable[
         raise TypeError(f"{wanted} wanted, not {type(values).__name__} {values!r:.40}")
     if array.size == 0:
         raise ValueError(f"at least one number is wanted; the shape given is {array.shape}")
-    array = array if integers else _exact(array)
+    if not integers:
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            array = array.astype(np.float64)
     if is_tensor:
         return array, lambda result: _to_tensor(result, values.device)
     if isinstance(values, np.ndarray):
@@ -47,20 +44,6 @@ def to_numpy(values: Any, integers: bool = False) -> tuple[np.ndarray, Callable[
         want = "a number, a numpy array or a torch tensor is wanted (np.array(…) makes one)"
         raise TypeError(f"{want}, not {values!r:.40}")
     return array, lambda result: result.item()
-
-
-def _exact(array: np.ndarray) -> np.ndarray:
-    """As float64. Raises: ValueError for a whole number that isn't one."""
-    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        close = array.astype(np.float64)
-    if array.dtype.kind in "iuO" and (np.abs(close) > 2**53).any():
-        for exact, near in zip(array.flat, close.flat, strict=True):
-            if int(exact) != int(near):
-                raise ValueError(
-                    f"{exact} is no float64, so it would be rounded twice: give float(x), or type "
-                    "it in the BitExplorer, which takes any number exactly"
-                )
-    return close
 
 
 def _from_tensor(tensor: Any) -> np.ndarray:
@@ -200,13 +183,6 @@ class Format:
             gap = np.ldexp(1.0, exponent - self.precision + 1)
         return give_back(np.where(np.isfinite(array), gap, np.abs(array)))
 
-    def spacing(self, value: Any) -> Any:
-        """Distance from `value`, rounded to this format, to the next larger number of it.
-
-        Half an ulp below a power of two on the negative side; infinity from `max` on.
-        """
-        return self.next_up(value) - self.round(value, overflow="saturate")
-
     def next_up(self, value: Any) -> Any:
         """The next larger number of this format; infinity after `max`, NaN after NaN."""
         array, give_back = to_numpy(value)
@@ -260,7 +236,7 @@ class Format:
         check_choice(rounding, ROUNDINGS, "rounding")
         check_choice(overflow, OVERFLOWS, "overflow")
         mode, saturate = ROUNDINGS[rounding], overflow == "saturate"
-        self._refuse(array, rounding, saturate)
+        self._refuse(array, saturate)
         saturate |= not (self.has_infinity or self.has_nan)  # what overflows was refused
         if self.precision == 1 and mode is RoundMode.TiesToEven:
             mode = RoundMode.TiesToAway
@@ -275,26 +251,17 @@ class Format:
         with np.errstate(over="ignore"):  # beyond the largest float64 is beyond every format
             return gfloat.round_ndarray(self.info, array, mode, saturate, **bits)
 
-    def _refuse(self, array: np.ndarray, rounding: str, saturate: bool) -> None:
+    def _refuse(self, array: np.ndarray, saturate: bool) -> None:
         if not self.has_nan and np.isnan(array).any():
             raise ValueError(f"{self.name} has no NaN: replace it before rounding")
         if not self.info.is_signed and saturate and (array < 0).any():
             raise ValueError(f"{self.name} has no sign: {array[array < 0].flat[0]:g} can't be held")
         if self.has_infinity or self.has_nan:
             return
-        beyond = self._beyond(array, rounding)
+        beyond = (array > self.max) | (array < self.info.min)
         if not saturate and beyond.any():
             lacks = f"{self.name} has neither infinity nor NaN for {array[beyond].flat[0]:g}"
             raise ValueError(f"{lacks}; its largest value is {self.max:g}: say overflow='saturate'")
-
-    def _beyond(self, array: np.ndarray, rounding: str) -> np.ndarray:
-        """Which values round to none of the format's, for one without infinity and NaN."""
-        half = self.ulp(self.max) / 2
-        if rounding.startswith("nearest"):
-            return (array >= self.max + half) | (array <= self.info.min - half)
-        high = np.inf if rounding in ("toward_zero", "down") else np.nextafter(self.max, np.inf)
-        low = np.inf if rounding in ("toward_zero", "up") else np.nextafter(-self.info.min, np.inf)
-        return (array >= high) | (array <= -low)
 
     def _without_zero(self, array: np.ndarray, saturate: bool) -> np.ndarray:
         """For E8M0: NaN for negative values, the smallest value for those below the range."""

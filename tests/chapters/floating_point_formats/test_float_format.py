@@ -15,9 +15,7 @@ from course_utils.chapters.floating_point_formats.formats import (
     FP16,
     FP32,
     FP64,
-    INT8,
     TF32,
-    make,
 )
 from tests.chapters.floating_point_formats.oracles import (
     ORACLES,
@@ -105,11 +103,10 @@ def test_nan_has_one_code_and_zero_keeps_its_sign_and_so_does_what_vanishes(fmt)
 
 
 @pytest.mark.parametrize("fmt", SMALL, **named)
-def test_neighbours_and_spacing_are_those_of_the_sorted_values(fmt):
+def test_neighbours_are_those_of_the_sorted_values(fmt):
     values, _ = finite_codes(fmt)
     np.testing.assert_array_equal(fmt.next_up(values[:-1]), values[1:])
     np.testing.assert_array_equal(fmt.next_down(values[1:]), values[:-1])
-    np.testing.assert_array_equal(fmt.spacing(values[:-1]), np.diff(values))
     assert fmt.next_up(values[-1]) == math.inf and fmt.next_down(values[0]) == -math.inf
     np.testing.assert_array_equal(fmt.values(), values)
 
@@ -123,7 +120,7 @@ def test_ulp_is_numpys_spacing(fmt, dtype):
     np.testing.assert_array_equal(fmt.ulp(x), np.spacing(np.abs(x)).astype(np.float64))
 
 
-@pytest.mark.parametrize("fmt", [FP16, TF32, E2M1, make(28, 20), make(31, 23)], **named)
+@pytest.mark.parametrize("fmt", [FP16, TF32, E2M1], **named)
 def test_stochastic_rounding_goes_up_as_often_as_exact_arithmetic_says(fmt):
     """Within four standard deviations of 200,000 draws from a seed."""
     held = np.repeat([1.0, 1 + fmt.ulp(1.0), -fmt.min_subnormal, 3.0], 10_000)
@@ -151,14 +148,14 @@ def test_bad_input_gets_a_clear_error(call, says):
         call()
 
 
-def test_the_largest_value_admits_what_rounds_to_it_and_rounding_to_zero_never_overflows():
-    assert E2M1.round(6.9) == 6.0
-    for value, rounding in ((7.0, "nearest_even"), (6.1, "up"), (-6.1, "down")):
+def test_a_format_without_infinity_and_nan_refuses_what_is_beyond_its_largest_value():
+    assert E2M1.round(6.0) == 6.0 and E2M1.round(6.1, overflow="saturate") == 6.0
+    for value, rounding in ((6.1, "nearest_even"), (-6.1, "down"), (-math.inf, "up")):
         with pytest.raises(ValueError, match="FP4 E2M1 has neither infinity nor NaN for"):
-            E2M1.round(value, rounding)
-    for rounding in ("toward_zero", "up", "down"):
-        with pytest.raises(ValueError, match="say overflow='saturate'"):
-            E2M1.round(np.array([math.inf, -math.inf]), rounding)
-    for fmt in (FP16, E4M3, E2M1, INT8):
+            E2M1.round(np.array([0, value]), rounding)
+
+
+def test_rounding_towards_zero_never_overflows():
+    for fmt in (FP16, E4M3):
         assert fmt.round(1e6, "toward_zero") == fmt.round(1e6, "down") == fmt.max
         assert fmt.round(-1e6, "up") == fmt.info.min

@@ -8,11 +8,10 @@ import pytest
 
 from course_utils.chapters.floating_point_formats.bit_explorer import (
     decimal,
-    fraction,
     nearest,
     parse,
 )
-from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, FP16, make
+from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, E5M2, FP16
 
 
 @pytest.mark.parametrize(
@@ -20,23 +19,21 @@ from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, FP1
     [
         ("0.1", Fraction(1, 10)),
         ("1/3", Fraction(1, 3)),
-        ("0x1.0020000000000000001p0", 1 + Fraction(1, 2**11) + Fraction(1, 2**76)),
-        ("-0x.8", Fraction(-1, 2)),
+        ("-3e-5", Fraction(-3, 10**5)),
         (" −2 ", Fraction(-2)),
         ("-Infinity", -math.inf),
     ],
 )
 def test_what_is_typed_is_read_exactly(text, number):
     assert parse(text) == number
-    assert math.isnan(parse("nan")) and math.copysign(1, parse("-0x0p0")) == -1
+    assert math.isnan(parse("nan")) and math.copysign(1, parse("-0")) == -1
 
 
 @pytest.mark.parametrize(
     "text, says",
     [
         ("", "type a number such as"),
-        ("0x1.8e5p1.5", "is no number"),
-        ("0x1p99999", "exponents go from -1400 to 1400"),
+        ("eleven", "is no number"),
         ("1e999999999", "exponents go from -400 to 400"),
         ("9" * 500, "at most 120 characters"),
     ],
@@ -46,7 +43,7 @@ def test_what_is_no_number_gets_a_sentence(text, says):
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["1e309", "-1e400", "0x1p1300"])
+@pytest.mark.parametrize("text", ["1e309", "-1e400"])
 def test_what_no_float64_reaches_overflows_as_any_other_number(text):
     number = parse(text)
     assert nearest(FP16, number) == math.copysign(math.inf, 1 if number > 0 else -1)
@@ -54,7 +51,7 @@ def test_what_no_float64_reaches_overflows_as_any_other_number(text):
     assert math.isnan(nearest(E4M3, number))
 
 
-@pytest.mark.parametrize("fmt", [FP16, BF16, E4M3, make(10, 5)], ids=lambda f: f.name)
+@pytest.mark.parametrize("fmt", [FP16, BF16, E4M3, E5M2], ids=lambda f: f.name)
 def test_a_fraction_is_rounded_once(fmt):
     """Just beside the middle of two neighbours, closer than any float64."""
     values = fmt.values()
@@ -64,8 +61,6 @@ def test_a_fraction_is_rounded_once(fmt):
         assert (nearest(fmt, middle - hair), nearest(fmt, middle + hair)) == (low, high)
 
 
-def test_decimals_and_fractions_are_exact_or_say_that_they_go_on():
+def test_decimals_are_exact_or_say_that_they_go_on():
     assert decimal(Fraction(819, 8192)) == "0.0999755859375"
     assert decimal(Fraction(1, 3)).endswith("…")
-    assert fraction(Fraction(819, 8192)) == "819/2^13" and fraction(Fraction(3, 2)) == "3/2"
-    assert fraction(Fraction(2**127)) == "1 · 2^127"

@@ -1,6 +1,6 @@
 """Wrong answers to chapter 6's exercises, each as a student might write it."""
 
-from course_utils.chapters.floating_point_formats import exercises as summation
+from course_utils.chapters.floating_point_formats import sums as summation
 from tests.support.patches import by_name, changed
 
 
@@ -18,17 +18,17 @@ def pairwise(numbers, zero):
 
 
 CLAMP = ".clamp(-largest, largest)"
-ENDS = {"while True": "while n < 200"}
-CHOICE = "min(designs, key=lambda pb: error(*pb))"
+ROUNDED = "(low + (random < x / ulp - low)) * ulp"
+GUARD = "torch.where(amax > 0, amax / 448, 1)"
 WRONG = {
-    "formats.quantiser": changed(
-        "formats.quantiser",
+    "formats.stochastic": changed(
+        "formats.stochastic",
+        rounds_to_nearest={ROUNDED: "torch.round(x / ulp) * ulp"},
         no_subnormals={".clamp(min=lowest_exponent)": ""},
-        cut_off={"torch.round": "torch.trunc"},
-        half_goes_up={"torch.round(x / ulp)": "torch.floor(x / ulp + 0.5)"},
+        cuts_negative_numbers={"torch.floor": "torch.trunc"},
+        throws_a_coin={"random < x / ulp - low": "random < 0.5"},
+        goes_down_too_often={"random < x / ulp - low": "random < (x / ulp - low) ** 2"},
         no_clamp={CLAMP: ""},
-        loses_the_sign_of_zero={CLAMP: f"{CLAMP} + 0.0"},
-        makes_nan_zero={CLAMP: f".nan_to_num(0.0){CLAMP}"},
     ),
     "formats.kahan": [
         summation.one_by_one,
@@ -40,21 +40,16 @@ WRONG = {
             leaves_the_format={"return total": "return sum(number.value for number in numbers)"},
         ),
     ],
-    "formats.smallest_n": changed(
-        "formats.smallest_n",
-        remembers_one_number={"n = 0": "return 14"},
-        rounds_at_the_end=ENDS
-        | {"fmt.round(total + part)": "total + part", "abs(total": "abs(fmt.round(total)"},
-        divides_exactly=ENDS | {"fmt.round(1 / n)": "1 / n"},
-        only_too_large=ENDS | {"abs(total - 1)": "total - 1"},
-        only_too_small=ENDS | {"abs(total - 1)": "1 - total"},
-    ),
-    "formats.six_bits": changed(
-        "formats.six_bits",
-        always_e3m2={CHOICE: "3, 3"},
-        most_digits={CHOICE: "5, 0"},
-        reach_for_the_largest={CHOICE: "2, 7 - round(np.log2(np.abs(x).max()))"},
-        least_maximum={"np.mean((x - rounded) ** 2)": "np.abs(x - rounded).max()"},
+    "formats.to_fp8": changed(
+        "formats.to_fp8",
+        makes_nan_of_zeros={GUARD: "amax / 448"},
+        one_scale_for_all={
+            "amax = x.abs().amax(1, keepdim=True)": "amax = x.abs().max().expand(len(x), 1)"
+        },
+        scale_upside_down={GUARD: "torch.where(amax > 0, 448 / amax, 1)"},
+        largest_becomes_one={GUARD: "torch.where(amax > 0, amax, 1)"},
+        other_format={"float8_e4m3fn": "float8_e5m2"},
+        gives_numbers_back={".to(torch.float8_e4m3fn)": ".to(torch.float8_e4m3fn).float()"},
     ),
 }
 __getattr__ = by_name(WRONG)

@@ -89,10 +89,7 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
         "five-of-eight-break", "trace-warns-once", "trace-is-wrong", "fullgraph-refuses-if",
         "graph-reads-anew",
     },
-    "06_floating_point_formats": {"tf32-product"},
-    "07_mixed_precision": {  # CUDA's own kernels
-        "autocast-rules-on-gpu",
-    },
+    "07_mixed_precision": {"autocast-rules-on-gpu"},  # CUDA's own kernels
     "09_memory_snapshots": {"gpu-fails-too", "record-stream-waits"},  # an allocator
     "10_trading_compute_for_memory": {"products-alike", "gelu-is-cheap"},  # FLOPs of recomputing
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.floating_point_formats.fp8_accumulation import error_of_adding, positive
+from course_utils.chapters.floating_point_formats.sums import error_of_adding, positive
 
 
 @pytest.mark.parametrize("share", [1, 0.75])

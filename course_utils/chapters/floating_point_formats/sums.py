@@ -1,0 +1,74 @@
+"""Sums in a format, one addition after the other, and what an FP8 product on a GPU loses."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_utils.chapters.floating_point_formats.float_format import Format
+from course_utils.core.timing import measure
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number with + and − only, which rounds each result to its format."""
+
+    value: float
+    fmt: Format
+
+    def __add__(self, other: "Rounded") -> "Rounded":
+        return Rounded(self.fmt.round(self.value + other.value), self.fmt)
+
+    def __sub__(self, other: "Rounded") -> "Rounded":
+        return Rounded(self.fmt.round(self.value - other.value), self.fmt)
+
+
+def one_by_one(numbers: Sequence[Any], zero: Any) -> Any:
+    """The sum, each number added to the total so far. Error: up to n·u·Σ|x| (Higham 1993)."""
+    total = zero
+    for number in numbers:
+        total = total + number
+    return total
+
+
+def kahan(numbers: Sequence[Any], zero: Any) -> Any:
+    """The sum, what each addition lost added to the next number (Kahan 1965). Error: 2u·Σ|x|."""
+    total = lost = zero
+    for number in numbers:
+        wanted = number - lost
+        grown = total + wanted
+        lost = (grown - total) - wanted
+        total = grown
+    return total
+
+
+N, CHECKED = 4096, 64
+Product = Callable[..., Tensor]  # of a (n, k) and b (n, k) in FP8, and whether to add fast
+
+
+def positive(rows: int, k: int, device: str) -> Tensor:
+    """Random numbers between 0 and 1 in FP8 E4M3: nothing cancels in their sums."""
+    return torch.rand(rows, k, device=device).to(torch.float8_e4m3fn)
+
+
+def error_of_adding(found: Tensor, a: Tensor, b: Tensor) -> float:
+    """The largest relative error against the same inputs' product a @ b.T in float64."""
+    exact = a.double() @ b.double().t()
+    return float((found.double() / exact - 1).abs().max())
+
+
+def accumulate_in_fp8(product: Product, case: dict[str, Any]) -> dict[str, float]:
+    """The largest relative error and TFLOP/s of one `case` (`k`, `fast_accumulation`), a row.
+
+    The matrices have N rows; the error is that of a corner of CHECKED × CHECKED.
+    """
+    a, b = (positive(N, case["k"], "cuda") for _ in range(2))
+    fast = case["fast_accumulation"]
+    found = product(a, b, fast)[:CHECKED, :CHECKED]
+    seconds = measure(lambda: product(a, b, fast)).median
+    return {
+        "largest_relative_error": error_of_adding(found, a[:CHECKED], b[:CHECKED]),
+        "tflop_per_s": 2 * N**2 * case["k"] / seconds / 1e12,
+    }
