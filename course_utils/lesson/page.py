@@ -5,12 +5,11 @@ explains a missing name, and lets a demonstration go on.
 shows its stored outputs and says so, and the cells after it run.
 """
 
-import ast
 import html
 import os
+import symtable
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ STORED = (
     "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
     "<b>Stored, not live.</b> {}</div>"
 )
-OWN_NAMES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _attached: list["Page"] = []
 
 
@@ -140,25 +138,11 @@ def names_of(source: str) -> set[str]:
     if source.startswith("%%"):  # run by ranks, or no Python
         return set()
     try:
-        tree = ast.parse(TransformerManager().transform_cell(source))
+        table = symtable.symtable(TransformerManager().transform_cell(source), "", "exec")
     except SyntaxError:
         return set()
-    return _bound_in(tree.body)
-
-
-def _bound_in(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements bind, without those inside functions, classes, comprehensions."""
-    names: set[str] = set()
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif not isinstance(node, OWN_NAMES):
-            names |= _bound_in(ast.iter_child_nodes(node))
-    return names
+    bound = (one for one in table.get_symbols() if one.is_assigned() or one.is_imported())
+    return {symbol.get_name() for symbol in bound}
 
 
 def offer(**functions: Any) -> None:
