@@ -116,12 +116,15 @@ class History:
         weight = np.bincount(self.sites, held, len(self.site_names))
         return [self.site_names[i] for i in np.argsort(-weight, kind="stable")]
 
+    def held_by_site(self, moment: int) -> Array:
+        """Live bytes at a moment of each of `site_names`."""
+        alive = self.allocations.at(moment)
+        sizes = self.allocations.size[alive]
+        return np.bincount(self.sites[alive], sizes, len(self.site_names)).astype(np.int64)
+
     def bytes_of_sites(self, moment: int) -> dict[str, int]:
         """Live bytes at a moment by who asked (or by kind), most first."""
-        alive = self.allocations.at(moment)
-        sums = np.bincount(
-            self.sites[alive], self.allocations.size[alive], len(self.site_names)
-        ).astype(np.int64)
+        sums = self.held_by_site(moment)
         order = np.argsort(-sums, kind="stable")
         return {self.site_names[i]: int(sums[i]) for i in order if sums[i]}
 
