@@ -1,4 +1,4 @@
-"""Makes the public names of a package; here so that `core` is what the course imports."""
+"""Makes the public names of a package: the course's folders import the function from here."""
 
 from snapshots_and_traces.public_names import public_names
 

@@ -146,7 +146,7 @@ def names_of(source: str) -> set[str]:
 
 
 def offer(**functions: Any) -> None:
-    """Adds names to the notebook, unless it has its own of that name."""
+    """Adds names to the notebook, except those that it defines itself."""
     if shell := _shell():
         for name, function in functions.items():
             shell.user_ns.setdefault(name, function)

@@ -1,4 +1,4 @@
-"""What the reader ran and solved on this machine, in one small file that is sent nowhere.
+"""The reader's progress on this machine, in one small file that is sent nowhere.
 
 The file is `.progress.json` in the course's folder, or the one that COURSE_PROGRESS names. It is
 written whole or not at all; if it can't be written, nothing is kept and nothing fails.
