@@ -97,15 +97,14 @@ class History:
     @cached_property
     def block_sizes(self) -> Array:
         """Bytes of each allocation's block: what was requested, rounded, and what isn't split."""
-        known = [b.size for s in self.start.segments for b in s.blocks if b.live]
-        return _block_sizes(
-            self.settings, known, self.allocations, self.ranges.first(self.first_page)
-        )
+        known = [block.size for block in self.start.live]
+        segments = self.ranges.first(self.first_page)
+        return _block_sizes(self.settings, known, self.allocations, segments)
 
     @cached_property
     def stacks(self) -> Array:
         """For each allocation the number of the stack that asked for it; 0 where it isn't known."""
-        early = [b.stack for s in self.start.segments for b in s.blocks if b.live]
+        early = [block.stack for block in self.start.live]
         return np.append(early, self.trace.stack[self.allocations.event[len(early) :]]).astype(int)
 
     @cached_property
@@ -132,14 +131,9 @@ class History:
 def history(snapshot: Snapshot, device: int | None = None) -> History:
     """The lives of all allocations of a device's trace. Raises: ValueError, as `trace` has."""
     trace, start = snapshot.trace(device), rewind(snapshot, device)
-    early = [b for s in start.segments for b in s.blocks if b.live]
-    allocations = _lives(
-        trace,
-        ("alloc",),
-        ("free_completed",),
-        [(b.address, b.requested_size) for b in early],
-    )
-    sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])
+    early = [(block.address, block.requested_size) for block in start.live]
+    allocations = _lives(trace, ("alloc",), ("free_completed",), early)
+    sites, names, by_category = _sites(trace, allocations, [block.stack for block in start.live])
     segments, pages = _ranges(trace, start)
     ranges = _joined(segments, pages)
     if max(each.size.sum(dtype=float) for each in (allocations, ranges)) > MOST_SUM:
