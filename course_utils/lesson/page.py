@@ -7,7 +7,6 @@ shows its stored outputs and says so, and the cells after it run.
 
 import html
 import os
-import symtable
 import threading
 import time
 from contextlib import suppress
@@ -77,9 +76,11 @@ class Page:
         missing, failed = getattr(result.error_in_exec, "name", None), self.find(result.info)
         if not isinstance(result.error_in_exec, NameError) or not missing or not failed:
             return
+        from notebook_ranks.page.notebook import names_given
+
         cells = list(self.cells.values())
         earlier = reversed(cells[: cells.index(failed)])
-        found = next((cell for cell in earlier if missing in names_of(cell["source"])), None)
+        found = next((cell for cell in earlier if missing in names_given(cell["source"])), None)
         if found:
             print(
                 f"`{missing}` comes from an earlier cell, which hasn't run here, or "
@@ -129,20 +130,6 @@ class StillRunning(threading.Thread):
     def end(self) -> None:
         self.ended.set()
         self.join(timeout=1)
-
-
-def names_of(source: str) -> set[str]:
-    """The names that a cell defines for later cells; none for a `%%` cell."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    if source.startswith("%%"):  # run by ranks, or no Python
-        return set()
-    try:
-        table = symtable.symtable(TransformerManager().transform_cell(source), "", "exec")
-    except SyntaxError:
-        return set()
-    bound = (one for one in table.get_symbols() if one.is_assigned() or one.is_imported())
-    return {symbol.get_name() for symbol in bound}
 
 
 def offer(**functions: Any) -> None:
