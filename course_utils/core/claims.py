@@ -103,10 +103,8 @@ def _number(found: Any) -> float:
     return plain
 
 
-TESTED, FOLLOWS = (
-    "✓",
-    "∴",
-)  # tested in this run; derived from published or recorded figures, or by arithmetic
+TESTED = "✓"  # in this run
+FOLLOWS = "∴"  # from published or recorded figures, or by arithmetic
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _held: list[evidence.Row] = []
 
@@ -133,7 +131,7 @@ def claim(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Prints `✓ sentence` where `condition` holds, or raises ClaimError with what was found.
+    """Prints `✓ sentence` if `condition` holds, or raises ClaimError with the value found.
 
     `condition` is True or False, or a number with bounds, `above`, `below` or both; then the line
     shows the number, its bound and the **margin**, how many times tighter the bound could be. A
@@ -149,8 +147,8 @@ def claim(
     cores that other programs used meanwhile. If a claim fails while other programs were busy, it
     is left undecided, and the line says so.
 
-    ✓ means tested in this run. Use `follows` for what is derived from other people's figures or
-    by arithmetic.
+    ✓ means tested in this run. Use `follows` for a sentence that is derived from other people's
+    figures or by arithmetic.
 
     Raises: ValueError for a malformed id or need; TypeError for a condition that is missing,
     neither True nor False, or not a number although there is a bound.
@@ -184,10 +182,10 @@ def follows(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Prints `∴ sentence` where `condition` holds, or raises ClaimError.
+    """Prints `∴ sentence` if `condition` holds, or raises ClaimError.
 
-    For what is derived from published or recorded figures, or by arithmetic: nothing is tested on
-    this machine. Its arguments are those of `claim`; numbers are exact and have no ≈.
+    For a sentence that is derived from published or recorded figures, or by arithmetic: nothing is
+    tested on this machine. Its arguments are those of `claim`; numbers are exact and have no ≈.
     """
     _require_id(id)
     if hasattr(condition, "others"):
@@ -200,7 +198,7 @@ def follows(
 def _judged(
     found: Any, above: float | None, below: float | None, got: Any, is_exact: bool = False
 ) -> tuple[bool, str, float | None]:
-    """Whether the claim holds, the details to print after it, and its margin."""
+    """Returns True if the claim holds, the details to print after it, and its margin."""
     if above is None and below is None:
         holds, bound, margin = _truth(found), None, None
     else:
@@ -240,14 +238,14 @@ _measured: dict[str, dict[tuple[str, int], Any]] = {}
 
 
 def quantity(name: str, value: Any) -> Any:
-    """Returns `value`, after comparing it with what other cells measured under the same name.
+    """Returns `value`, after comparing it with the values that other cells have under this name.
 
     For a page that measures something in several places: `peak = quantity("fp32 peak", rate)` at
     each of them. Two values may differ by AGREE, or by as much as their repetitions do: the
-    distances between the quartiles of both. A cell that is run again replaces its own value.
+    distances between the quartiles of both. A cell that is run again replaces its value.
     If other programs disturbed one of the two, nothing is decided.
 
-    Raises: ClaimError with both numbers if they differ by more; TypeError for what is no number.
+    Raises: ClaimError with both numbers if they differ by more; TypeError unless it is a number.
     """
     here, caller = _number(value), sys._getframe(1)
     found = _measured.setdefault(name, {})
@@ -286,7 +284,7 @@ def _truth(found: Any) -> bool:
 
 
 def _missing(needs: str | None) -> str:
-    """In words, what `needs` requires and this machine lacks; empty if it lacks nothing."""
+    """Names the hardware that `needs` requires and this machine lacks; empty if it has it all."""
     if needs is None:
         return ""
     kind, _, number = needs.partition(":")

@@ -21,7 +21,7 @@ class DeviceClock:
     If launching takes longer than the longest spin, or the call itself waits for the GPU, its time
     includes the gaps between launches, as in a real program.
     `sees_work` is False if the GPU had next to nothing to do, or if launches couldn't be hidden:
-    then this clock can't tell whether the call works on the GPU or on the host.
+    then this clock can't decide whether the call works on the GPU or on the host.
     """
 
     def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:

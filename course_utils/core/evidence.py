@@ -1,7 +1,8 @@
-"""Evidence: numbers, what kind of evidence they are, and where they are from.
+"""Evidence: numbers, the kind of evidence that they are, and their origin.
 
-The way of a number to the page: `timing` measures it, a `measurement` holds its repetitions,
-`recording` keeps it for other machines, here it becomes a `Series`, and `figures.compare` draws it.
+A number gets to the page in five steps: `timing` measures it, a `measurement` holds its
+repetitions, `recording` stores it for other machines, this module makes a `Series` of it, and
+`figures.compare` draws that.
 """
 
 import hashlib
@@ -23,15 +24,15 @@ Row = dict[str, Any]
 
 
 class EvidenceError(Exception):
-    """Evidence that isn't there or can't be trusted; the message says what to do."""
+    """Evidence is missing or can't be trusted; the message says how to fix it."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers from one place, what kind of evidence they are, and where they are from.
+    """Numbers from one place, the kind of evidence that they are, and their origin.
 
-    `values` are the numbers under their labels, as a figure shows them. What was recorded or
-    published has `rows` too: all that is known, in named columns, with units in the names.
+    `values` are the numbers under their labels, as a figure shows them. Recorded and published
+    series have `rows` too: everything that is known, in named columns, with units in the names.
     """
 
     values: Mapping[Any, float]
@@ -45,7 +46,7 @@ class Series:
 
     @classmethod
     def of(cls, values: "Values") -> "Series":
-        """Plain values are live: measured here, now."""
+        """Makes a live series of plain values, which were measured here and now; keeps a series."""
         if isinstance(values, Series):
             return values
         plain = {k: v.median if isinstance(v, Measurement) else float(v) for k, v in values.items()}
@@ -54,9 +55,9 @@ class Series:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row], kind: str, provenance: str, **about: str) -> "Series":
-        """Rows from elsewhere; their first two columns are labels and values.
+        """Makes a series of rows, whose first two columns are labels and values.
 
-        Raises: EvidenceError for a column alone, and for labels that are lists.
+        Raises: EvidenceError for rows of one column, and for labels that are lists.
         """
         try:
             label, value = list(rows[0])[:2]
@@ -67,30 +68,33 @@ class Series:
 
     @classmethod
     def predicted(cls, values: Mapping[Any, float | Measurement]) -> "Series":
-        """What a formula gives: drawn as a dotted line, without a machine."""
+        """Makes a series of a formula's results: drawn as a dotted line, without a machine."""
         return cls(cls.of(values).values, "predicted", "")
 
     @classmethod
     def exact(cls, values: Mapping[Any, float]) -> "Series":
-        """What holds on every machine: no measurement, so no provenance."""
+        """Makes a series of numbers that are the same on every machine, so without an origin."""
         return cls(dict(values), "exact", "")
 
     def __bool__(self) -> bool:
         return bool(self.values)
 
     def value(self, column: str, **where: Any) -> Any:
-        """The one entry of `column` in the row whose other columns equal `where`."""
+        """Returns the entry of `column` in the only row whose other columns equal `where`.
+
+        Raises: EvidenceError unless there is exactly one such row.
+        """
         found = [row[column] for row in self.rows_where(**where)]
         if len(found) != 1:
             raise EvidenceError(f"{len(found)} rows have {where}, not one")
         return found[0]
 
     def column(self, name: str) -> list[Any]:
-        """All entries of a column, in order."""
+        """Returns all entries of a column, in order."""
         return [row[name] for row in self.rows]
 
     def rows_where(self, **where: Any) -> list[Row]:
-        """The rows whose columns equal `where`, in order."""
+        """Returns the rows whose columns equal `where`, in order."""
         return [row for row in self.rows if all(row.get(k) == v for k, v in where.items())]
 
 
@@ -100,9 +104,8 @@ Values = Mapping[Any, float | Measurement] | Series
 def series(
     source: Series | None, label: str, value: str, unit: str | None = None, **where: Any
 ) -> Series | None:
-    """The same evidence with other columns as labels and values, of the rows that have `where`.
-
-    None without such rows.
+    """Returns the same evidence with other columns as labels and values, of the rows that have
+    `where`; None without such rows.
     """
     rows = source.rows_where(**where) if source else []
     if not source or not rows:
@@ -112,7 +115,7 @@ def series(
 
 @dataclass(frozen=True)
 class Experiment:
-    """What data/experiments.json declares; the version counts changes of what the columns mean."""
+    """An entry of data/experiments.json; `version` is raised when the columns' meaning changes."""
 
     chapter: str
     name: str
@@ -122,12 +125,12 @@ class Experiment:
 
 @cache
 def experiments() -> dict[str, Any]:
-    """data/experiments.json: for each chapter its experiments, with version and columns."""
+    """Returns data/experiments.json: each chapter's experiments, with version and columns."""
     return data("experiments.json")
 
 
 def data(name: str) -> dict[str, Any]:
-    """A JSON object from data/; EvidenceError says how to get it back where it can't be read."""
+    """Reads a JSON object from data/. Raises: EvidenceError, with how to restore a broken file."""
     try:
         found = json.loads((files.DATA / name).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -138,10 +141,10 @@ def data(name: str) -> dict[str, Any]:
 
 
 def recorded(experiment: str) -> Series | None:
-    """What a machine gave for an experiment: the newest recording, one with a GPU first.
+    """Returns the newest recording of an experiment, preferring machines with a GPU.
 
-    None where nothing was recorded. A file that is broken, edited or of another version of the
-    experiment is passed over, with a printed sentence that says so.
+    None if nothing was recorded. A file that is broken, edited or of another version of the
+    experiment is skipped, with a printed sentence that says so.
     Raises: EvidenceError for an experiment that data/experiments.json doesn't know.
     """
     wanted, found = find_experiment(experiment), []
@@ -163,7 +166,7 @@ def recorded(experiment: str) -> Series | None:
 
 
 def recorded_machines(chapter: str) -> list[str]:
-    """The machines that recorded something for a chapter, each with its newest date."""
+    """Lists the machines that recorded something for a chapter, each with its newest date."""
     newest: dict[str, str] = {}
     for path in sorted(files.RECORDED.glob(f"*/{chapter}/*.json")):
         try:
@@ -176,10 +179,10 @@ def recorded_machines(chapter: str) -> list[str]:
 
 
 def published(name: str) -> Series:
-    """Figures of someone else's: from data/published.json, or data/published/<name>.json.
+    """Returns other people's figures: from data/published.json, or data/published/<name>.json.
 
-    Short ones stand together in the first, long tables in files of their own, as columns and rows.
-    Raises: EvidenceError, with the names there are, for others.
+    The first has all short ones, the folder a file for each long table, as columns and rows.
+    Raises: EvidenceError, with the existing names, for another name.
     """
     found = data("published.json").get(name) or _published_table(name)
     source = found["source"]
@@ -188,7 +191,7 @@ def published(name: str) -> Series:
 
 
 def published_names() -> list[str]:
-    """Every name that `published` knows."""
+    """Lists every name that `published` knows."""
     tables = (path.stem for path in (files.DATA / "published").glob("*.json"))
     return sorted([*data("published.json"), *tables])
 
@@ -207,7 +210,7 @@ def _published_table(name: str) -> dict[str, Any]:
 
 
 def read_recording(path: Path, experiment: Experiment) -> dict[str, Any]:
-    """The content of a recorded file. Raises: EvidenceError, with what to do, for a bad one."""
+    """Returns the content of a recorded file. Raises: EvidenceError, with advice, for a bad one."""
     where = path.relative_to(files.ROOT) if path.is_relative_to(files.ROOT) else path.name
     again = "Remove it, or record it again on that machine with `make record`."
     try:
@@ -230,7 +233,7 @@ def read_recording(path: Path, experiment: Experiment) -> dict[str, Any]:
 
 
 def _is_whole(content: Any, columns: set[str]) -> bool:
-    """Machine, date, versions and rows are there, and every row has the experiment's columns."""
+    """True if machine, date, versions and rows are there, and each row has all columns."""
     match content:
         case {
             "machine": {"name": str(), "gpus": list()},
@@ -243,9 +246,9 @@ def _is_whole(content: Any, columns: set[str]) -> bool:
 
 
 def find_experiment(wanted: str) -> Experiment:
-    """An experiment by its name in the chapter that runs, or by `chapter/name` from anywhere.
+    """Finds an experiment by its name in the running chapter, or by `chapter/name` anywhere.
 
-    Raises: EvidenceError, with the names there are.
+    Raises: EvidenceError, with the existing names.
     """
     chapter, _, name = wanted.rpartition("/")
     chapter = chapter or os.environ.get(CHAPTER, "")
@@ -264,6 +267,6 @@ def find_experiment(wanted: str) -> Experiment:
 
 
 def digest(content: dict[str, Any]) -> str:
-    """What tells whether a recording was edited: SHA-256 of its content, keys sorted."""
+    """Returns the SHA-256 of a recording's content, keys sorted: it shows whether it was edited."""
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What the reader of this page guessed before the run: a number, a range, one or several names."""
+"""The reader's guesses before the run: a number, a range, one or several names."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from course_utils.core.measurement import Measurement, format_seconds
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
 BYTES = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-SCALES = SECONDS | BYTES | {"%": 0.01}  # to seconds, bytes, shares; others stand
+SCALES = SECONDS | BYTES | {"%": 0.01}  # to seconds, bytes, shares
 HOW = "write a number, such as 2.7, 1/3 or 1e6, or a range, such as (2, 5)"
 TO = r"\s+to\s+|\s*–\s*|,\s+|(?<=\d)\s*-\s*(?=[\d.])"  # in a range that was typed
 THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
@@ -18,15 +18,15 @@ _made: dict[str, "Guess"] = {}
 
 
 class GuessError(ValueError):
-    """What can't be read as a guess; the message says how to write one."""
+    """The text or value can't be read as a guess; the message says how to write one."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """An answer to one question of the page.
+    """The reader's answer to one question of the page.
 
-    A number is a range that begins where it ends; `low` and `high` are in `unit`. Where there are
-    names to choose from (`among`), `named` has those that were chosen.
+    `low` and `high` are in `unit`, and equal if the guess is one number. For a question with names
+    to choose from (`among`), `named` has the chosen ones.
     """
 
     id: str
@@ -46,14 +46,14 @@ class Guess:
         return f"{number} {self.unit}".strip()
 
     def ends(self, unit: str = "") -> tuple[float, float]:
-        """Both ends in seconds, bytes or a share; as they were written on an axis of their unit."""
+        """Returns both ends in seconds, bytes or shares; as written for an axis in their unit."""
         alike = self.unit and unit.partition(" ")[0].rstrip(",") == self.unit
         scale = 1.0 if alike else SCALES.get(self.unit, 1.0)
         return self.low * scale, self.high * scale
 
 
 def make(id: str, wanted: Any, unit: str, among: Sequence[str]) -> Guess | None:
-    """The guess as it was written, kept for this page's figures; None where nothing was.
+    """Makes a guess and keeps it for this page's figures; returns None for an empty box.
 
     Raises: GuessError, with how to write one.
     """
@@ -71,18 +71,18 @@ def make(id: str, wanted: Any, unit: str, among: Sequence[str]) -> Guess | None:
 
 
 def of(id: str) -> Guess | None:
-    """The guess that stands for a question; None where the reader made none."""
+    """Returns the guess at a question; None if the reader made none."""
     return _made.get(id)
 
 
 def truth_in(unit: str, found: Any) -> float:
-    """A found number, of seconds, bytes or a share, in the unit of its question."""
+    """Converts a found number, of seconds, bytes or a share, to the unit of its question."""
     value = found.median if isinstance(found, Measurement) else float(found)
     return value / SCALES.get(unit, 1.0)
 
 
 def written(unit: str, found: Any, exact: bool = False) -> str:
-    """A found number for people, with ≈ unless it is `exact` or a whole count."""
+    """Formats a found number, with ≈ unless it is `exact` or a whole count."""
     if unit in SECONDS and not exact:
         return format_seconds(found)
     is_measured = (
@@ -94,12 +94,12 @@ def written(unit: str, found: Any, exact: bool = False) -> str:
 
 
 def short(value: float) -> str:
-    """A number in three digits, with commas between thousands."""
+    """Formats a number with three digits, and commas between thousands."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
 def _is_empty(wanted: Any) -> bool:
-    """What stands where nobody wrote anything: in the cell, in the box, in a list of names."""
+    """True for a value that nobody filled in: in the cell, in the box, in a list of names."""
     if isinstance(wanted, str):
         return not wanted.strip()
     return wanted is None or wanted is ... or (isinstance(wanted, (tuple, list)) and not wanted)
@@ -119,7 +119,7 @@ def _named(wanted: Any, among: Sequence[str]) -> frozenset[str]:
 
 
 def _ends(wanted: Any, unit: str) -> tuple[float, float]:
-    """From a number or a pair, or from what people type: `2.7`, `1/3`, `1e6`, `2 to 5`, `3 µs`."""
+    """Reads a number, a pair, or a typed text: `2.7`, `1/3`, `1e6`, `2 to 5`, `3 µs`."""
     scale = 1.0
     if isinstance(wanted, str):
         text, scale = _without_unit(wanted.strip().strip("()[]"), unit)
@@ -141,7 +141,7 @@ def _ends(wanted: Any, unit: str) -> tuple[float, float]:
 
 
 def _without_unit(text: str, unit: str) -> tuple[str, float]:
-    """The text before a unit, and how many of the question's units that unit is."""
+    """Splits off a unit; returns the text before it, and its size in the question's unit."""
     family = next((units for units in (SECONDS, BYTES) if unit in units), {unit: 1.0})
     for other in sorted({*family, _singular(unit)} - {""}, key=len, reverse=True):
         if text.endswith(other):
@@ -150,12 +150,15 @@ def _without_unit(text: str, unit: str) -> tuple[str, float]:
 
 
 def _singular(unit: str) -> str:
-    """`time` for `times`; a unit such as `ms` or `GB/s` has no plural."""
+    """Returns `time` for `times`; a unit such as `ms` or `GB/s` has no plural."""
     return unit.removesuffix("s") if len(unit) > 3 and "/" not in unit else unit
 
 
 def _number(part: Any) -> float:
-    """Raises: TypeError, ValueError, ZeroDivisionError, OverflowError for what is no number."""
+    """Reads a number or a fraction.
+
+    Raises: TypeError, ValueError, ZeroDivisionError or OverflowError for anything else.
+    """
     if isinstance(part, bool):
         raise TypeError
     if isinstance(part, str):
@@ -165,7 +168,7 @@ def _number(part: Any) -> float:
 
 
 def _plain(text: str) -> float:
-    """A number that may have commas between thousands. Raises: ValueError for `024` and others."""
+    """Reads a number, commas between thousands included. Raises: ValueError, for `024` too."""
     text = text.strip()
     if re.match(r"[-+]?0\d", text):
         raise ValueError(text)

@@ -11,7 +11,7 @@ OTHERS_BOUND = 0.3  # CPU cores that other programs may use in a quiet repetitio
 
 @dataclass(frozen=True)
 class Measurement:
-    """The value of each kept repetition (seconds per call, or a plain ratio).
+    """The values of the kept repetitions (seconds per call, or plain ratios).
 
     `offered` counts all repetitions, dropped ones included. `others` is how many CPU cores other
     programs used meanwhile (1.0 is one whole core), None if that couldn't be measured.
@@ -41,7 +41,7 @@ class Measurement:
 
     @property
     def guard(self) -> str:
-        """How many repetitions were kept and how busy others were, as part of a sentence."""
+        """Part of a sentence: the number of kept repetitions, and how busy others were."""
         if self.others is None:
             return "this system doesn't tell how busy other programs were"
         return f"kept ≈ {self.n} of ≈ {self.offered}, others took ≈ {self.others:.2f} cores"

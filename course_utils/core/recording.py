@@ -1,4 +1,4 @@
-"""Keeping what is measured here, while `make record` runs; `evidence` reads it back."""
+"""Stores this machine's measurements while `make record` runs; `evidence` reads them back."""
 
 import hashlib
 import json
@@ -28,14 +28,14 @@ GO_ON = "The next `make record` goes on there."
 
 
 def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
-    """Keeps rows of an experiment of the running chapter, when `make record` runs it.
+    """Stores rows of an experiment of the running chapter, if `make record` runs it.
 
     Without recording it only checks the rows. A Measurement in a column `x_seconds` becomes its
-    median there, and its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
+    median there, with its quartiles and count beside it (`x_seconds_q1`, `_q3`, `_n`). A dict is
     short for rows of two columns: its keys, its values.
 
     Raises: EvidenceError for an unknown experiment, for columns other than those declared in
-    data/experiments.json, and where the folder can't be written (the old file stays).
+    data/experiments.json, and if the folder can't be written (the old file stays).
     """
     wanted = find_experiment(experiment)
     if isinstance(rows, dict):
@@ -46,13 +46,13 @@ def record(experiment: str, rows: "Iterable[Row] | dict[Any, Any]") -> None:
 def record_each(
     experiment: str, cases: Iterable[Row], measure: Callable[[Row], Row], what: str = ""
 ) -> list[Row]:
-    """A row for each case: what identifies it, and what `measure(case)` gives besides.
+    """Returns a row for each case: the case's columns, and those that `measure(case)` returns.
 
-    For experiments of many rows. While `make record` runs, the file is kept after every row, a
+    For experiments of many rows. While `make record` runs, the file is written after every row, a
     row that this machine recorded with the same code and versions isn't measured again, and no
-    row is begun that would end after the time is up. A row that fails (out of memory) is a
-    printed sentence and costs nothing else. `what` is the progress bar's label. Measurements come
-    back as `record` keeps them.
+    row is begun that would end after the time is up. A row that fails (out of memory) is left
+    out, with a printed sentence. `what` is the progress bar's label. Measurements are returned as
+    `record` stores them.
 
     Raises: EvidenceError as for `record`.
     """
@@ -84,21 +84,21 @@ def record_each(
 
 
 def recording_folder() -> Path | None:
-    """Where this machine's recordings go while `make record` runs; None at other times."""
+    """Returns this machine's folder for recordings while `make record` runs, else None."""
     return Path(os.environ[RECORD_TO]) / this_machine().slug if os.environ.get(RECORD_TO) else None
 
 
 def seconds_left() -> float:
-    """Seconds until the time given to `make record` is up; infinity where none was given."""
+    """Seconds until the time given to `make record` is up; infinity if none was given."""
     return float(os.environ.get(DEADLINE, "inf")) - time.time()
 
 
 @cache
 def code_of(chapter: str) -> str:
-    """A digest of the code on a chapter's page: `page:` and twelve hexadecimal digits.
+    """Returns a digest of the code on a chapter's page: `page:` and twelve hexadecimal digits.
 
-    Lines of comment, blank lines and the cells that a reader fills in don't count. Neither does
-    the library: whoever changes there what an experiment measures raises its version.
+    Comment lines, blank lines and the cells that a reader fills in don't count. Neither does the
+    library: a change there that affects an experiment must raise the experiment's version.
     """
     cells = json.loads(files.chapter_path(chapter).read_text(encoding="utf-8"))["cells"]
     sources = [
@@ -112,10 +112,10 @@ def code_of(chapter: str) -> str:
 
 
 def is_current(content: dict[str, Any]) -> bool:
-    """Whether a recording of the experiment's present version was made by the page as it is now.
+    """True if the present page made this recording, which is of the experiment's present version.
 
-    Digests without `page:`, kept until 2026-11-24, were of other code and can't be compared: such
-    a recording is current as long as the version is the same.
+    Digests without `page:`, written until 2026-11-24, can't be compared: such a recording is
+    current as long as the version is the same.
     """
     code = str(content.get("code"))
     return not code.startswith("page:") or code == code_of(content["chapter"])
@@ -128,14 +128,14 @@ def _sentence(case: Row, error: Exception) -> str:
 
 
 def _free_memory(failed: bool) -> None:
-    """Gives back the GPU memory that a row left when it failed, so that the next one has it all."""
+    """Frees the GPU memory that a failed row left, so that the next one has all of it."""
     torch = sys.modules.get("torch")
     if failed and torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 
 
 def _rows_so_far(wanted: Experiment) -> list[Row]:
-    """What this machine recorded with the same code and versions."""
+    """Returns the rows that this machine recorded with the same code and versions."""
     path = _path(wanted)
     if path is None or not path.exists():
         return []
@@ -153,7 +153,10 @@ def _path(wanted: Experiment) -> Path | None:
 
 
 def _checked(wanted: Experiment, row: Row) -> Row:
-    """The row as it is kept; EvidenceError where its columns aren't the declared ones."""
+    """Returns the row as it is stored.
+
+    Raises: EvidenceError if its columns aren't the declared ones, or a number isn't finite.
+    """
     plain = _plain(row)
     columns = set(plain) - _spread_columns(plain)
     if columns != set(wanted.columns) or not _is_finite(plain):
@@ -213,9 +216,9 @@ def _keep(
 
 
 def _commit() -> str | None:
-    """The commit of this tree, `+` behind it where the tree has changed since; None without either.
+    """Returns this tree's commit, with `+` if the tree has changed since; None without git.
 
-    A kit has no git; the commit that it was made from stands in its file COMMIT.
+    A kit has no git: its file COMMIT names the commit that it was made from.
     """
     if (files.ROOT / "COMMIT").exists():
         return (files.ROOT / "COMMIT").read_text(encoding="utf-8").strip()

@@ -29,7 +29,7 @@ def against(
     abs_tol: float = 0.0,
     why: Callable[..., str] = lambda *case: "",
 ) -> None:
-    """Calls an answer with each case's arguments and requires what the reference returns for them.
+    """Calls an answer with each case's arguments and requires the reference's result.
 
     An int, text or None must be equal, a float `close`; tuples, lists, sets and dictionaries are
     compared entry by entry. Cases run from the shortest to the longest, so that the first failure
@@ -168,7 +168,7 @@ def as_list(values: Any, want: str = "a list") -> list[Any]:
     """The entries of an array, a tensor or any iterable; entries that are arrays become lists, too.
 
     Accepts a dictionary's keys or items, but neither a text nor a dictionary.
-    Raises: Wrong for what isn't iterable, or doesn't end; its message says `want`.
+    Raises: Wrong for a value that isn't iterable, or doesn't end; its message says `want`.
     """
     plain = _plain(values)
     if not isinstance(plain, Iterable) or isinstance(plain, str | bytes | Mapping):

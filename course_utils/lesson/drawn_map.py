@@ -37,7 +37,7 @@ def course_map() -> Picture:
     axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
     axes.axis("off")
     places = _places()
-    kept = progress.read() if progress.is_kept() else progress.nothing()
+    kept = progress.read() if progress.is_kept() else progress.Kept()
     parts = list(dict.fromkeys(chapter.part for chapter in places))
     for column, part in enumerate(parts):
         axes.text(column, ROWS - 0.3, part, ha="center", fontweight="bold", fontsize=14)

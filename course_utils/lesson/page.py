@@ -5,12 +5,10 @@ explains a missing name, and lets a demonstration go on.
 shows its stored outputs and says so, and the cells after it run.
 """
 
-import ast
 import html
 import os
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ STORED = (
     "<div style='border-left:6px solid #D55E00;padding:.4em .8em;background:#FFF4E8;color:#222'>"
     "<b>Stored, not live.</b> {}</div>"
 )
-OWN_NAMES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _attached: list["Page"] = []
 
 
@@ -79,9 +76,11 @@ class Page:
         missing, failed = getattr(result.error_in_exec, "name", None), self.find(result.info)
         if not isinstance(result.error_in_exec, NameError) or not missing or not failed:
             return
+        from notebook_ranks.page.notebook import names_given
+
         cells = list(self.cells.values())
         earlier = reversed(cells[: cells.index(failed)])
-        found = next((cell for cell in earlier if missing in names_of(cell["source"])), None)
+        found = next((cell for cell in earlier if missing in names_given(cell["source"])), None)
         if found:
             print(
                 f"`{missing}` comes from an earlier cell, which hasn't run here, or "
@@ -133,36 +132,8 @@ class StillRunning(threading.Thread):
         self.join(timeout=1)
 
 
-def names_of(source: str) -> set[str]:
-    """The names that a cell defines for later cells; none for a `%%` cell."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    if source.startswith("%%"):  # run by ranks, or no Python
-        return set()
-    try:
-        tree = ast.parse(TransformerManager().transform_cell(source))
-    except SyntaxError:
-        return set()
-    return _bound_in(tree.body)
-
-
-def _bound_in(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements bind, without those inside functions, classes, comprehensions."""
-    names: set[str] = set()
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif not isinstance(node, OWN_NAMES):
-            names |= _bound_in(ast.iter_child_nodes(node))
-    return names
-
-
 def offer(**functions: Any) -> None:
-    """Adds names to the notebook, unless it has its own of that name."""
+    """Adds names to the notebook, except those that it defines itself."""
     if shell := _shell():
         for name, function in functions.items():
             shell.user_ns.setdefault(name, function)

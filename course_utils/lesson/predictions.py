@@ -59,7 +59,7 @@ class EmptyBox:
 
 @dataclass(frozen=True)
 class Feedback:
-    """A sentence about a guess, in a box of its own among the lines that a cell prints."""
+    """A sentence about a guess, in a coloured box between the lines that a cell prints."""
 
     text: str
 
@@ -71,7 +71,7 @@ class Feedback:
 
 
 class Box(widgets.HBox):
-    """A question's field and what there is to say of the guess; Enter, or leaving it, takes it."""
+    """A question's field, and a sentence about the guess; Enter, or leaving the field, takes it."""
 
     def __init__(
         self, take: Take, unit: str, among: Sequence[str], guess: Guess | None = None
@@ -161,7 +161,7 @@ def answer(
     A number is in seconds, bytes, or as a share, for questions in units of time, of bytes, or %,
     else in the question's unit, which a kernel without the question doesn't know. For a choice of
     names, `found` is one or several of them; `varies` says that another run may find others, and
-    marks them with ≈. None says that this machine can't tell.
+    marks them with ≈. None means that this machine can't answer the question.
 
     A guess is near within a factor of `near`, or with `exact` if it is that number; `near` is 1.2
     where a factor of 2 would decide nothing. The reader's progress keeps whether the first guess
@@ -222,7 +222,7 @@ def verdict(guess: Guess, answer: Found) -> tuple[str, bool]:
 
 
 def _in_words(asked: Guess, answer: Found) -> str:
-    """The answer to a question in words, with ≈ before what was measured."""
+    """Formats the answer to a question, with ≈ before a measured number."""
     if answer.value is None:
         return "this machine can't tell"
     if asked.among or isinstance(answer.value, str):

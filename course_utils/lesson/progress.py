@@ -1,15 +1,15 @@
-"""What the reader ran and solved on this machine, in one small file that is sent nowhere.
+"""The reader's progress on this machine, in one small file that is sent nowhere.
 
 The file is `.progress.json` in the course's folder, or the one that COURSE_PROGRESS names. It is
 written whole or not at all; if it can't be written, nothing is kept and nothing fails.
 """
 
-import json
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from course_utils.core import files
 from course_utils.core.running import is_attended
@@ -18,7 +18,24 @@ from course_utils.lesson import catalog
 FILE = "COURSE_PROGRESS"
 WAIT_SECONDS = 1  # for other kernels, each of which needs milliseconds
 NOWHERE = "Nothing leaves this machine. To forget it: python -m course_utils progress --clear"
-Kept = dict[str, Any]
+
+
+class Foreseen(msgspec.Struct):
+    """A question whose answer the reader predicted, and whether the first guess came near."""
+
+    id: str
+    near: bool
+
+
+class Kept(msgspec.Struct):
+    """The progress: ids of cells by chapter, exercises passed, predictions made, and the questions
+    whose answers were shown before a guess.
+    """
+
+    cells: dict[str, list[str]] = {}
+    passed: list[str] = []
+    predicted: list[Foreseen] = []
+    seen: list[str] = []
 
 
 def path() -> Path:
@@ -33,60 +50,43 @@ def is_kept() -> bool:
 
 
 def read() -> Kept:
-    """The progress: `cells`, ids by chapter; `passed`, exercises; `predicted`, whether each first
-    guess came near; `seen`, questions whose answers were shown before a guess.
-
-    Empty without a whole file. A file from before predictions has none of those.
-    """
+    """Reads the file; empty progress if there is none, or if it is broken."""
     try:
-        found = json.loads(path().read_text(encoding="utf-8"))
-        cells = {str(stem): list(map(str, ids)) for stem, ids in found["cells"].items()}
-        guesses = [{k: row[k] for k in ("id", "near")} for row in found.get("predicted", [])]
-        seen = list(map(str, found.get("seen", [])))
-        passed = list(map(str, found["passed"]))
-        return {"cells": cells, "passed": passed, "predicted": guesses, "seen": seen}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return nothing()
-
-
-def nothing() -> Kept:
-    """Empty progress."""
-    return {"cells": {}, "passed": [], "predicted": [], "seen": []}
+        return msgspec.json.decode(path().read_bytes(), type=Kept)
+    except (OSError, msgspec.DecodeError):
+        return Kept()
 
 
 def ran_cell(chapter: str, cell: str) -> None:
     """Records that a cell of a chapter ran without an error."""
 
-    def add(kept: Kept) -> None:
-        kept["cells"].setdefault(chapter, []).append(cell)
-
-    if cell not in read()["cells"].get(chapter, []):
-        _change(add)
+    if cell not in read().cells.get(chapter, []):
+        _change(lambda kept: kept.cells.setdefault(chapter, []).append(cell))
 
 
 def passed(exercise: str) -> None:
     """Records a right answer to an exercise."""
-    if exercise not in read()["passed"]:
-        _change(lambda kept: kept["passed"].append(exercise))
+    if exercise not in read().passed:
+        _change(lambda kept: kept.passed.append(exercise))
 
 
 def is_seen(question: str) -> bool:
     """True if the question's answer was shown here before a guess was made."""
-    return question in read()["seen"]
+    return question in read().seen
 
 
 def saw(question: str) -> None:
     """Records that the answer was shown before a guess was made."""
     if not is_seen(question) and is_kept():
-        _change(lambda kept: kept["seen"].append(question))
+        _change(lambda kept: kept.seen.append(question))
 
 
 def predicted(question: str, near: bool) -> None:
     """Records whether a guess came near; the first guess at each question counts."""
 
     def add(kept: Kept) -> None:
-        if question not in (one["id"] for one in kept["predicted"]):
-            kept["predicted"].append({"id": question, "near": near})
+        if question not in (one.id for one in kept.predicted):
+            kept.predicted.append(Foreseen(question, near))
 
     _change(add)
 
@@ -100,7 +100,7 @@ def clear() -> None:
 def is_run(kept: Kept, chapter: catalog.Chapter) -> bool:
     """True if every cell before the exercises has been run, in one session or several."""
     wanted = chapter.cells_before_the_exercises()
-    return bool(wanted) and set(wanted) <= set(kept["cells"].get(chapter.stem, []))
+    return bool(wanted) and set(wanted) <= set(kept.cells.get(chapter.stem, []))
 
 
 def report() -> str:
@@ -114,14 +114,14 @@ def report() -> str:
 
 def count_near(kept: Kept, questions: Collection[str]) -> tuple[int, int]:
     """How many of the questions were predicted, and how many predictions came near."""
-    of_these = [one for one in kept["predicted"] if one["id"] in questions]
-    return len(of_these), sum(one["near"] for one in of_these)
+    of_these = [one for one in kept.predicted if one.id in questions]
+    return len(of_these), sum(one.near for one in of_these)
 
 
 def _line(kept: Kept, chapter: catalog.Chapter) -> str:
     wanted, exercises = chapter.cells_before_the_exercises(), chapter.exercises()
-    ran = len(set(wanted) & set(kept["cells"].get(chapter.stem, [])))
-    right = len(set(exercises) & set(kept["passed"]))
+    ran = len(set(wanted) & set(kept.cells.get(chapter.stem, [])))
+    right = len(set(exercises) & set(kept.passed))
     done = ran == len(wanted) and right == len(exercises)
     mark = "✓" if done else "…" if ran or right else "–"
     made, near = count_near(kept, chapter.predictions())
@@ -137,7 +137,7 @@ def _where() -> str:
     return f"{path().name} can't be written here, so progress isn't kept; all else works."
 
 
-def _change(change: Any) -> None:
+def _change(change: Callable[[Kept], None]) -> None:
     """Reads, changes and writes the file under a lock; does nothing if it can't."""
     if not is_kept():
         return
@@ -147,9 +147,10 @@ def _change(change: Any) -> None:
     with suppress(OSError, NotImplementedError), lock:
         kept = read()
         change(kept)
-        kept["cells"] = {stem: sorted(set(ids)) for stem, ids in sorted(kept["cells"].items())}
-        kept["passed"] = sorted(set(kept["passed"]))
-        files.write_whole(path(), json.dumps(kept, indent=1) + "\n")
+        kept.cells = {stem: sorted(set(ids)) for stem, ids in sorted(kept.cells.items())}
+        kept.passed = sorted(set(kept.passed))
+        text = msgspec.json.format(msgspec.json.encode(kept), indent=1)
+        files.write_whole(path(), text + b"\n")
 
 
 def _lock_path() -> Path:

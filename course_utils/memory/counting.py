@@ -92,7 +92,6 @@ def moments_of(storages: Sequence[Storage]) -> Iterator[Moment]:
         yield Moment(index, phase, storage.op, dict(live))
 
 
-__all__ = ["KINDS", "Moment", "Storage", "count"]
 HERE, TORCH = Path(__file__), Path(torch.__file__).parent
 
 

@@ -16,7 +16,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 KEY = "AutocastPrivateUse1"
 DEVICE = "fakegpu"
@@ -129,11 +129,14 @@ def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     if not _eligible(tensor) or tensor.dtype is dtype:
         return tensor
     weight = tensor.dtype is torch.float32 and tensor.requires_grad and tensor.is_leaf
-    if not weight or tensor._is_view() or not torch.is_autocast_cache_enabled():
-        return tensor.to(dtype)
-    if torch.is_inference_mode_enabled():  # nor does CUDA's keep a copy then
-        return tensor.to(dtype)
-    if dtype is not torch.get_autocast_dtype(DEVICE):
+    is_kept = (
+        weight
+        and not tensor._is_view()
+        and dtype is torch.get_autocast_dtype(DEVICE)
+        and torch.is_autocast_cache_enabled()
+        and not torch.is_inference_mode_enabled()  # CUDA's autocast keeps no copy then either
+    )
+    if not is_kept:
         return tensor.to(dtype)
     if id(tensor) not in _copies:
         _copies[id(tensor)] = tensor, tensor.to(dtype)
@@ -150,16 +153,10 @@ def _eligible(tensor: Tensor) -> bool:
 
 
 def _widest(args: Any, kwargs: Any) -> torch.dtype:
-    found = torch.get_autocast_dtype(DEVICE)
-
-    def look(tensor: Tensor) -> Tensor:
-        nonlocal found
-        if _eligible(tensor) and tensor.dtype is torch.float32:
-            found = torch.float32
-        return tensor
-
-    tree_map_only(Tensor, look, (args, kwargs))
-    return found
+    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    if any(_eligible(one) and one.dtype is torch.float32 for one in tensors):
+        return torch.float32
+    return torch.get_autocast_dtype(DEVICE)
 
 
 def _with_fp32_result(place: int, args: Any, kwargs: Any) -> tuple[Any, Any]:

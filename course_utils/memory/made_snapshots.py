@@ -26,8 +26,8 @@ def made(run: Callable[[], Any], device: str | None = None, frames: bool = True)
     """What `torch.cuda.memory._snapshot` would give for `run()`, by the course's allocator.
 
     Storages of `device` (a type) are counted, all without one. `category` of an event is the kind
-    (`memory.storages.KINDS`) of the storage. Without `frames` no event says which
-    line asked for it, and the run takes half the time.
+    (`counting.KINDS`) of the storage. Without `frames` no event says which line asked for it, and
+    the run takes half the time.
     """
     with counting.count(device=device, frames=frames) as counted:
         alive = run()

@@ -113,16 +113,15 @@ def _count(build: Build, steps: int) -> tuple[counting.count, int]:
 
 
 def _parts(built: Any, device: torch.device) -> Any:
-    kinds: tuple[Any, ...] = (torch.nn.Module, torch.optim.Optimizer, Callable)
+    kinds: dict[str, Any] = {
+        "a model": torch.nn.Module, "an optimizer": torch.optim.Optimizer, "a function": Callable,
+    }  # fmt: skip
+    wanted = "build returns (model, optimizer, step)"
     if not isinstance(built, tuple) or len(built) != len(kinds):
-        raise TypeError(f"build returns (model, optimizer, step), not {built!r:.60}")
-    for part, kind, name in zip(
-        built, kinds, ("a model", "an optimizer", "a function"), strict=True
-    ):
+        raise TypeError(f"{wanted}, not {built!r:.60}")
+    for part, (name, kind) in zip(built, kinds.items(), strict=True):
         if not isinstance(part, kind):
-            raise TypeError(
-                f"build returns (model, optimizer, step); {name} was wanted, not {part!r:.60}"
-            )
+            raise TypeError(f"{wanted}; {name} was wanted, not {part!r:.60}")
     elsewhere = {str(p.device) for p in built[0].parameters() if p.device.type != device.type}
     if elsewhere:
         raise CannotPredict(

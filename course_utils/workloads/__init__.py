@@ -1,4 +1,4 @@
-"""What is trained: models, data, precision recipes, products, and d2l as a guest."""
+"""Workloads: models, data, precision recipes, matrix multiplications, and d2l as a guest."""
 
 from course_utils.core.public_names import public_names
 

@@ -18,7 +18,7 @@ LINE = PROMPT + ANSWER
 class Addition:
     """All 8,100 sums of two-digit numbers, shuffled by `seed`; the last 1,000 are held out.
 
-    `train` and `held_out` are int64 tensors of token numbers, one line a row: (lines, 9).
+    `train` and `held_out` are int64 tensors of token ids, a sample in each row: (samples, 9).
     """
 
     def __init__(self, reverse: bool = False, seed: int = 0, n_held_out: int = 1000) -> None:
@@ -28,29 +28,30 @@ class Addition:
         self.train, self.held_out = tokens[:-n_held_out], tokens[-n_held_out:]
 
     def batches(self, size: int, seed: int = 0) -> Iterator[torch.Tensor]:
-        """Endless batches (size, 9), drawn with replacement from the training lines."""
+        """Yields endless batches (size, 9), drawn with replacement from the training samples."""
         generator = torch.Generator().manual_seed(seed)
         while True:
             yield self.train[torch.randint(len(self.train), (size,), generator=generator)]
 
 
 def line(a: int, b: int, reverse: bool = False) -> str:
-    """One line of text: `12+34=46` and a line end, or all nine characters of `99+99=198`."""
+    """Writes a sum as text: `12+34=46` and a line end, or all nine characters of `99+99=198`."""
     answer = str(a + b)[::-1] if reverse else str(a + b)
     return f"{a:02d}+{b:02d}={answer.ljust(ANSWER, chr(10))}"
 
 
 def encode(text: str) -> torch.Tensor:
-    """Token numbers of a text; ValueError for a character outside the alphabet."""
+    """Converts a text to token ids. Raises: ValueError for a character outside the alphabet."""
     return torch.tensor([ALPHABET.index(character) for character in text])
 
 
 def decode(tokens: torch.Tensor) -> str:
+    """Converts token ids to text."""
     return "".join(ALPHABET[int(token)] for token in tokens)
 
 
 def answer_loss(model: torch.nn.Module, lines: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of the answers' characters, given the characters before; a scalar."""
+    """Returns the mean cross-entropy of the answers' characters, given those before; a scalar."""
     logits = model(lines[:, :-1])[:, PROMPT - 1 :]
     return F.cross_entropy(logits.flatten(0, 1).float(), lines[:, PROMPT:].flatten())
 
@@ -58,7 +59,7 @@ def answer_loss(model: torch.nn.Module, lines: torch.Tensor) -> torch.Tensor:
 def training_step(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, lines: torch.Tensor
 ) -> torch.Tensor:
-    """One step of training on `lines`; the loss, detached so that who keeps it keeps no graph."""
+    """Does one training step on `lines`; returns the loss, detached from its graph."""
     loss = answer_loss(model, lines)
     optimizer.zero_grad()
     loss.backward()
@@ -68,7 +69,7 @@ def training_step(
 
 @torch.no_grad()
 def exact_match(model: torch.nn.Module, lines: torch.Tensor) -> float:
-    """The share of lines whose whole answer the model writes, greedily, from the prompt alone."""
+    """Returns the share of samples whose prompt the model completes greedily as they do."""
     written = lines[:, :PROMPT]
     for _ in range(ANSWER):
         next_token = model(written)[:, -1].argmax(-1, keepdim=True)

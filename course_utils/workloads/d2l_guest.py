@@ -1,8 +1,8 @@
-"""d2l is a guest: after `welcome`, `from d2l import torch as d2l` works as its book writes it.
+"""Makes `from d2l import torch as d2l` work as in the book, after a call of `welcome`.
 
-torchvision's wheel, which d2l imports, is built for a CUDA torch: on a CPU build its two custom
-operators are missing, and its import fails on them. They are declared first, where they are
-missing. d2l's own use of old interfaces isn't ours to mend: its warnings are left out.
+d2l imports torchvision, whose wheel is built for a CUDA torch: on a CPU build its two custom
+operators are missing, and its import fails. So they are declared first, if they are missing.
+Warnings about d2l's use of old interfaces are suppressed.
 """
 
 import sys
@@ -21,10 +21,10 @@ _kept_alive: list[Any] = []
 
 
 def welcome() -> None:
-    """From now on d2l can be imported, which takes seconds; until somebody does, nothing happens.
+    """Lets d2l be imported from now on; imports nothing itself.
 
-    Where it isn't installed, or can't be loaded, its import raises an ImportError that says what
-    to do.
+    If d2l isn't installed, or can't be loaded, its import raises an ImportError that says how to
+    install it.
     """
     if not any(isinstance(finder, _Host) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Host())
@@ -32,7 +32,7 @@ def welcome() -> None:
 
 
 class _Host(MetaPathFinder):
-    """Finds d2l where it is, and runs it with what it needs."""
+    """Finds d2l, declares the operators that it lacks, and runs it without its warnings."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -58,7 +58,7 @@ class _Host(MetaPathFinder):
 
 
 class _Doorkeeper(MetaPathFinder):
-    """Comes after every other finder, and says what to do about a d2l that none of them found."""
+    """The last finder: raises an error that says how to install d2l, if no other found it."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -69,7 +69,7 @@ class _Doorkeeper(MetaPathFinder):
 
 
 def declare_torchvision_operators() -> None:
-    """Declares torchvision::nms and ::qnms without a kernel, where torchvision can't itself."""
+    """Declares torchvision::nms and ::qnms without a kernel, if torchvision can't do it itself."""
     import torch
 
     if torch.version.cuda or torch.version.hip or "torchvision" in sys.modules:

@@ -1,4 +1,4 @@
-"""The course's running example: a small GPT (Radford et al. 2019), whole on two screens."""
+"""The course's running example: a small GPT (Radford et al. 2019) on two screens."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -20,17 +20,17 @@ class GPTConfig:
 
     @classmethod
     def tiny(cls) -> Self:
-        """Learns to add on a CPU in seconds."""
+        """A model that learns to add on a CPU in seconds."""
         return cls(vocabulary=len(ALPHABET), context=LINE, layers=2, heads=4, width=64)
 
     @classmethod
     def small(cls) -> Self:
-        """GPT-2's smallest, for one GPU: 124,439,808 parameters."""
+        """The smallest GPT-2, for one GPU: 124,439,808 parameters."""
         return cls(vocabulary=50257, context=1024, layers=12, heads=12, width=768)
 
 
 class Attention(nn.Module):
-    """Causal self-attention: each position looks at itself and those before it."""
+    """Causal self-attention: each position attends to itself and those before it."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer network on each position; both add to what came in."""
+    """Attention, then a two-layer network on each position; each is added to its input."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Tokens (batch, length) to logits (batch, length, vocabulary); embeddings are shared."""
+    """Maps tokens (batch, length) to logits (batch, length, vocabulary); shares embeddings."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()

@@ -1,30 +1,30 @@
 """The bytes of a training step of the course's GPT, from a formula: no model, no memory needed.
 
-What stands at the moment the backward begins, while gradients are kept (as in accumulation):
-everything that a recipe changes is there at once. `memory.count` finds the same, byte for byte, on
-the CPU; `tests/workloads/test_gpt_bytes.py` compares them.
+The bytes are those in use when the backward pass begins, with gradients kept (as in accumulation):
+at that moment everything that a recipe changes is in memory. `memory.count` finds the same numbers
+on the CPU, byte for byte; `tests/workloads/test_gpt_bytes.py` compares them.
 """
 
 from course_utils.workloads.gpt import GPTConfig
 from course_utils.workloads.recipes import FULL, HALF, Recipe
 
-INDEX = 8  # bytes of an int64 token number
+INDEX = 8  # bytes of an int64 token id
 
 
 def parameters(config: GPTConfig) -> int:
-    """How many numbers the model learns."""
+    """Returns the number of the model's parameters."""
     w = config.width
     norms_and_biases = (2 * config.layers + 1) * 2 * w + config.layers * 9 * w
     return _matrices(config) + norms_and_biases + config.context * w
 
 
 def _matrices(config: GPTConfig) -> int:
-    """Numbers in the matrices of products; the output's is that of the tokens."""
+    """Returns the number of weights in matrices; output and tokens share one."""
     return config.layers * 12 * config.width**2 + config.vocabulary * config.width
 
 
 def activation_bytes(recipe: Recipe, config: GPTConfig, batch: int) -> int:
-    """What the forward keeps for the backward, `batch` lines of `context` tokens.
+    """Returns the bytes saved for the backward pass, for `batch` samples of `context` tokens.
 
     A layer keeps 16 numbers for each token and channel: the residual stream twice, both norms'
     outputs, q, k and v, attention's output, and 4 each before and after the GELU; beside them
@@ -40,11 +40,12 @@ def activation_bytes(recipe: Recipe, config: GPTConfig, batch: int) -> int:
 
 
 def step_bytes(recipe: Recipe, config: GPTConfig, batch: int) -> dict[str, int]:
-    """Bytes by kind (see `memory.storages.KINDS`) when the backward begins and gradients are kept.
+    """Returns bytes by kind (`memory.counting.KINDS`) when the backward pass begins.
 
-    Of autocast's half copies those of matrices are left, which the backward needs; the biases'
-    went with the cache when the autocast block ended. Adam counts its steps in an FP32 number for
-    each of the 12 tensors of a layer and 4 others.
+    Gradients of an earlier backward pass are kept. Of autocast's half copies, those of matrices
+    are left, which the backward pass needs; the biases' were freed with the cache when the autocast
+    block ended. Adam counts its steps in an FP32 number for each of the 12 tensors of a layer and
+    4 others.
     """
     n, size = parameters(config), recipe.weights.itemsize
     return {

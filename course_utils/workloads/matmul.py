@@ -1,4 +1,4 @@
-"""A square matrix product in each format that a device multiplies in, ready to be timed."""
+"""A square matmul in each format that a device multiplies in, ready to be timed."""
 
 from collections.abc import Callable
 from typing import Self
@@ -22,10 +22,10 @@ PRECISIONS = {"FP32": "ieee", "TF32": "tf32"}
 
 
 def formats_of(device: torch.device | str) -> list[str]:
-    """The formats that a device multiplies in, in order of DTYPES.
+    """Lists the formats that a device multiplies in, in order of DTYPES.
 
-    A GPU: those it has units for, not what torch emulates there. A CPU: FP32, FP16 and BF16,
-    whichever way it does them.
+    For a GPU, those that its hardware has units for, without those that torch emulates there. For
+    a CPU: FP32, FP16 and BF16, with or without hardware for them.
     """
     if torch.device(device).type != "cuda":
         return ["FP32", "FP16", "BF16"]
@@ -34,7 +34,7 @@ def formats_of(device: torch.device | str) -> list[str]:
 
 
 def explain_formats(device: torch.device | str) -> str:
-    """Which formats a GPU multiplies in and which it came too early for, as a sentence."""
+    """Says in a sentence which formats a GPU multiplies in, and which need a newer one."""
     has, capability = formats_of(device), torch.cuda.get_device_capability(device)
     missing = {name: SINCE[name] for name in DTYPES if name not in has}
     lacks = "; ".join(
@@ -46,10 +46,10 @@ def explain_formats(device: torch.device | str) -> str:
 
 
 class Product:
-    """A product that is carried out at each call; `a` and `b` are its inputs, unrounded (FP32).
+    """A matmul that each call computes; `a` and `b` are its inputs before rounding (FP32).
 
-    In a `with` block the precision of FP32 products is set once, for all calls: a switch thrown
-    at every call takes longer than a small product on a GPU. Calls outside of one throw it too.
+    A `with` block sets the precision of FP32 matmuls once, for all calls in it: setting it at
+    every call, as calls outside of a block do, takes longer than a small matmul on a GPU.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Product:
 
 
 def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Product:
-    """Two normal (n, n) matrices, rounded to that format, ready to be multiplied.
+    """Makes two normal (n, n) matrices, rounded to that format, and a matmul of them.
 
-    On a GPU FP32 is kept from TF32, which is FP32 with 13 bits less of each input, dropped on the
-    way into the product. FP8 E4M3 gives a BF16 result, as in training (`torch._scaled_mm`, which
-    costs less Python than `scaled_mm`; scales of 1, n a multiple of 16); the others their own.
-    Raises: ValueError for another name, and for what this device has no units for.
+    On a GPU, FP32 isn't computed as TF32, which drops 13 bits of each input. FP8 E4M3 has a BF16
+    result, as in training (`torch._scaled_mm`, which costs less Python than `scaled_mm`; scales of
+    1, n a multiple of 16); other formats have results of the same format.
+    Raises: ValueError for another name, and for a format that this device has no units for.
     """
     if format_name not in DTYPES:
         raise ValueError(f"no format {format_name!r}; there are {', '.join(DTYPES)}")
@@ -99,7 +99,7 @@ def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Pro
 
 
 def published_rates(gpu: str = "H200") -> Series:
-    """TFLOP/s of a GPU by format: its data sheet's dense peak, and the best that others reached.
+    """TFLOP/s of a GPU by format: its data sheet's dense peak, and the best published measurement.
 
     Raises: ValueError for a GPU whose data sheet isn't in data/gpus.toml.
     """
@@ -118,7 +118,7 @@ def published_rates(gpu: str = "H200") -> Series:
 
 
 def _fp8(a: Tensor, b: Tensor) -> Callable[[], Tensor]:
-    """a @ b in FP8: the left one by rows, the right one by columns, as cuBLASLt takes them."""
+    """Returns a @ b in FP8: the left matrix by rows, the right by columns, as cuBLASLt needs."""
     left, right = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn).t()
     one = torch.ones((), device=a.device)
     return lambda: torch._scaled_mm(left, right, one, one, out_dtype=torch.bfloat16)

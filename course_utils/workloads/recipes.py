@@ -1,4 +1,4 @@
-"""Precision recipes: which dtype holds what in training, as chapter 7 compares them."""
+"""Precision recipes: the dtypes of a training run, as chapter 7 compares them."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ FULL = 4  # bytes of an FP32 number
 
 @dataclass(frozen=True)
 class Recipe:
-    """Where a training run keeps 16 bits: in the weights, inside autocast, or nowhere.
+    """Says where a training run uses 16 bits: in the weights, inside autocast, or nowhere.
 
-    `weights` is the dtype of weights, gradients and Adam's two states; `autocast` that of the
-    products under autocast, None without it; `scales_loss` asks for a GradScaler; `kahan` keeps
-    what each update lost beside the weight.
+    `weights` is the dtype of weights, gradients and Adam's two states; `autocast` that of matmuls
+    under autocast, None without it; `scales_loss` asks for a GradScaler; `kahan` stores beside
+    each weight the rounding error of its updates.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Recipe:
     def optimizer(
         self, parameters: Iterable[Tensor], lr: float, **kwargs: object
     ) -> torch.optim.Adam:
+        """Makes the recipe's optimizer: `KahanAdam` with `kahan`, else torch's Adam."""
         return (KahanAdam if self.kahan else torch.optim.Adam)(parameters, lr=lr, **kwargs)  # type: ignore[arg-type]
 
 
@@ -52,14 +53,14 @@ RECIPES = {
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of that name; ValueError, with the names there are, for another."""
+    """Returns the recipe of that name. Raises: ValueError, with the existing names, for another."""
     if name not in RECIPES:
         raise ValueError(f"no recipe {name!r}; there are {', '.join(map(repr, RECIPES))}")
     return RECIPES[name]
 
 
 def recipes_of(device: torch.device | str) -> dict[str, Recipe]:
-    """The recipes that a device has the units for: before Ampere, a GPU's without BF16."""
+    """Returns the recipes that a device has units for: GPUs before Ampere have none for BF16."""
     if "BF16" in formats_of(device):
         return RECIPES
     return {
@@ -70,10 +71,10 @@ def recipes_of(device: torch.device | str) -> dict[str, Recipe]:
 
 
 def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_mode.autocast:
-    """`torch.amp.autocast`, refusing what torch would only warn of; off where `dtype` is None.
+    """Returns `torch.amp.autocast`, turned off if `dtype` is None.
 
-    Raises: ValueError for a dtype that this device can't autocast to. (torch prints a warning,
-    turns autocast off, and trains in FP32.)
+    Raises: ValueError for a dtype that this device can't autocast to, where torch only prints a
+    warning, turns autocast off, and trains in FP32.
     """
     if dtype is None:
         return torch.amp.autocast(device_type, enabled=False)
@@ -91,7 +92,7 @@ def autocast(device_type: str, dtype: torch.dtype | None) -> torch.amp.autocast_
 
 
 def refuse_nan(loss: Tensor) -> None:
-    """Raises FloatingPointError where a timed step's loss is no number: its speed means nothing."""
+    """Raises FloatingPointError if a timed step's loss isn't finite: its speed means nothing."""
     if not loss.isfinite():
         raise FloatingPointError("the loss is no number: its speed means nothing")
 
@@ -106,7 +107,7 @@ Piece = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # weight, gradient, both 
 
 
 class KahanAdam(torch.optim.Adam):
-    """Adam for weights in BF16, which keeps what each update loses and adds it to the next.
+    """Adam for weights in BF16, which adds each update's rounding error to the next update.
 
     Source: Zamirai et al. 2020, "Revisiting BFloat16 Training", algorithm 2 (Kahan summation,
     Kahan 1965). `state[p]["lost"]` has the weight's shape and dtype; weight + lost is the
@@ -133,7 +134,7 @@ class KahanAdam(torch.optim.Adam):
 
     @torch.no_grad()
     def step(self, closure: object = None) -> None:  # type: ignore[override]
-        """One step; Adam's moments as in torch, the update added with compensation."""
+        """Does one step: Adam's moments as in torch, the update added with compensation."""
         if closure is not None:
             raise ValueError("KahanAdam takes no closure: compute the loss before the step")
         for group in self.param_groups:
@@ -152,7 +153,7 @@ class KahanAdam(torch.optim.Adam):
         state["step"] += 1
 
     def _pieces(self, p: Tensor) -> Iterator[tuple[Piece, int]]:
-        """A weight and what belongs to it, in flat pieces of CHUNK numbers, with its step."""
+        """Yields a weight and its states in flat pieces of CHUNK numbers, with its step."""
         assert p.grad is not None
         state, count = self.state[p], int(self.state[p]["step"])
         whole = (p, p.grad, state["exp_avg"], state["exp_avg_sq"], state["lost"])
@@ -164,7 +165,7 @@ class KahanAdam(torch.optim.Adam):
 
 
 def _in_chunks(pieces: Iterable[tuple[Piece, int]]) -> Iterator[list[tuple[Piece, int]]]:
-    """The pieces in lists of at most CHUNK numbers together (one piece at least)."""
+    """Yields lists of pieces that have at most CHUNK numbers together (one piece at least)."""
     chunk: list[tuple[Piece, int]] = []
     size = 0
     for piece in pieces:
@@ -181,7 +182,7 @@ def _in_chunks(pieces: Iterable[tuple[Piece, int]]) -> Iterator[list[tuple[Piece
 def _kahan_update(
     pieces: list[tuple[Piece, int]], lr: float, betas: tuple[float, float], eps: float
 ) -> None:
-    """Adam's step for some pieces of weights, in place, with one temporary the size of them all."""
+    """Does Adam's step for some pieces of weights, in place, with one temporary of their size."""
     weights, gradients, means, squares, lost = (
         list(column) for column in zip(*(piece for piece, _ in pieces), strict=True)
     )

@@ -1,11 +1,11 @@
-"""ResNet-18 (He et al. 2016), whole: torchvision's `resnet18` in operators, order and size."""
+"""ResNet-18 (He et al. 2016), with the operators, order and sizes of torchvision's `resnet18`."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions beside a shortcut, which is 1x1 where the shape changes."""
+    """Two 3x3 convolutions and a shortcut, a 1x1 convolution if the shape changes."""
 
     def __init__(self, before: int, channels: int, stride: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Block(nn.Module):
 
 
 def stages() -> list[Block]:
-    """The eight blocks between the first layer, of 64 channels, and the head, which gets 512."""
+    """Makes the eight blocks between the first layer (64 channels) and the head (512)."""
     blocks, before = [], 64
     for channels, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
         blocks += [Block(before, channels, stride), Block(channels, channels, 1)]
@@ -35,7 +35,7 @@ def stages() -> list[Block]:
 
 
 class ResNet18(nn.Module):
-    """Images (batch, 3, height, width) to logits (batch, classes): 11,689,512 parameters."""
+    """Maps images (batch, 3, height, width) to logits (batch, classes): 11,689,512 parameters."""
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Training steps to predict and to measure: a model, its batch, and what saves memory.
+"""Training steps to predict and to measure: a model, its batch, and ways to save memory.
 
-`TrainingStep(...).build` is what `predict_bytes` and `measured_on_gpu` take.
+`predict_bytes` and `measured_on_gpu` take `TrainingStep(...).build` as an argument.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from course_utils.workloads.gpt import GPT, GPTConfig
 from course_utils.workloads.resnet import ResNet18
 
-# ---- BERT (Devlin et al. 2018) as its users fine-tune it: a classifier over two labels, whole.
+# ---- BERT (Devlin et al. 2018) as its users fine-tune it: a classifier over two labels.
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class BertConfig:
 
 
 class Embeddings(nn.Module):
-    """Token, position and segment, added, normalised, some dropped."""
+    """The sum of token, position and segment embeddings, normalised, with dropout."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class Embeddings(nn.Module):
 
 
 class Attention(nn.Module):
-    """Every position looks at every other; `hidden` (batch, 1, 1, length) is added to the scores.
+    """Every position attends to every other; `hidden` (batch, 1, 1, length) is added to the scores.
 
-    Written out, so that the scores, their softmax and its dropout mask are all kept.
+    Attention is written out, so that the scores, their softmax and its dropout mask are all saved.
     """
 
     def __init__(self, config: BertConfig) -> None:
@@ -78,7 +78,7 @@ class Attention(nn.Module):
 
 
 class AddAndNorm(nn.Module):
-    """A linear layer and dropout; then what came in is added, and the sum normalised."""
+    """A linear layer and dropout; then the input `came_in` is added, and the sum normalised."""
 
     def __init__(self, config: BertConfig, size: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Layer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Tokens (batch, length) and a mask of those that are real to logits (batch, labels)."""
+    """Maps tokens (batch, length) and a mask of the real ones to logits (batch, labels)."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class TwoListAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba 2015) whose step holds two temporaries of the parameters' size.
 
     `weight_decay` is decoupled from the gradient, as in AdamW. Steps are counted on the host.
-    Raises: those of torch.optim.Optimizer, for parameters that are none.
+    Raises: the errors of torch.optim.Optimizer, for parameters that aren't tensors.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class TwoListAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
+        """Updates every parameter that has a gradient."""
         self.steps += 1
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
@@ -179,7 +179,7 @@ WIDTH, LAYERS, CLASSES = 4096, 4, 1000
 
 
 def mlp() -> nn.Module:
-    """Four layers of 4,096 and a head: 71,213,032 parameters."""
+    """Makes four layers of 4,096 and a head: 71,213,032 parameters."""
     layers = [
         layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())
     ]  # fmt: skip
@@ -216,7 +216,7 @@ OPTIMIZERS: dict[str, Any] = {"Adam": torch.optim.Adam, "Adam of torch 2.0": Two
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """One of MODELS, trained with batches of `batch`, of which `accumulate` make a step.
+    """A training step of one of MODELS: `accumulate` batches of `batch` samples.
 
     `precision` is one of PRECISIONS (AMP to BF16, without a scaler), `optimizer` of OPTIMIZERS;
     `checkpointing` recomputes each block in the backward pass. Raises: ValueError for another.
@@ -241,7 +241,7 @@ class TrainingStep:
             raise ValueError("batch and accumulate are at least 1")
 
     def build(self, device: torch.device) -> tuple[nn.Module, torch.optim.Optimizer, Any]:
-        """Model, optimizer and a function that does one step, on `device`."""
+        """Returns model, optimizer and a function that does one step, on `device`."""
         make, example, _ = MODELS[self.model]
         with torch.device(device):
             model = make()
@@ -263,7 +263,8 @@ class TrainingStep:
 
 
 def all_steps() -> list[TrainingStep]:
-    """Each model, in FP32 and AMP, with batch 1 and larger, plain, accumulating, checkpointing."""
+    """Lists each model in FP32 and AMP, with batch 1 and larger, plain, accumulating and
+    checkpointing."""
     return [
         TrainingStep(model, batch, precision, accumulate, checkpointing)
         for model, (_, _, larger) in MODELS.items()
@@ -273,7 +274,7 @@ def all_steps() -> list[TrainingStep]:
 
 
 def mystery_steps() -> list[TrainingStep]:
-    """BERT-Large with batch 4 and with 4 times batch 1, each with torch 2.0's Adam and today's."""
+    """Lists BERT-Large with batch 4 and with 4 times batch 1, with torch 2.0's Adam and today's."""
     return [
         TrainingStep("BERT-Large", batch, accumulate=accumulate, optimizer=optimizer)
         for optimizer in OPTIMIZERS
@@ -282,7 +283,7 @@ def mystery_steps() -> list[TrainingStep]:
 
 
 def _checkpoint_blocks(model: nn.Module) -> None:
-    """Every block of the model is run again in the backward pass instead of kept."""
+    """Makes the backward pass compute every block again, instead of saving its activations."""
     blocks: Any = getattr(model, "blocks", None) or getattr(model, "layers", None) or model
     for block in blocks:
         block.forward = partial(checkpoint, block.forward, use_reentrant=False)

@@ -1,5 +1,6 @@
 """Every question is answered; a guess is scored, counted once, and never stops a page."""
 
+import msgspec
 import pytest
 
 from course_utils.core import guesses
@@ -15,7 +16,7 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(predictions, "_found", {})
     monkeypatch.setattr(predictions, "_asked", {})
     monkeypatch.setattr(guesses, "_made", {})
-    return lambda: progress.read()["predicted"]
+    return lambda: msgspec.to_builtins(progress.read().predicted)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_cells_that_ran_in_a_kernel_are_kept_and_those_that_failed_are_not(kept,
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     _, failed = notebooks.run(path, stop_at_error=False)
     assert len(failed) == 1
-    assert progress.read()["cells"] == {FORMATS: ["by-hand", "setup"]}
+    assert progress.read().cells == {FORMATS: ["by-hand", "setup"]}
 
 
 def test_two_kernels_at_once_lose_nothing(kept):
@@ -82,7 +82,7 @@ def test_two_kernels_at_once_lose_nothing(kept):
         one.stdin.flush()
     for one in running:
         one.communicate(timeout=300)
-    assert len(progress.read()["cells"]["02"]) == 60
+    assert len(progress.read().cells["02"]) == 60
 
 
 def test_a_lock_that_nobody_gives_back_holds_no_cell_up(kept, monkeypatch):
@@ -92,7 +92,7 @@ def test_a_lock_that_nobody_gives_back_holds_no_cell_up(kept, monkeypatch):
         answer.start()
         answer.join(timeout=60)
         assert not answer.is_alive()
-    assert progress.read()["passed"] == []
+    assert progress.read().passed == []
 
 
 NO_GUESS = '{"cells": {}, "passed": ["a.b"], "predicted": [7]}'
@@ -103,7 +103,7 @@ NO_GUESS = '{"cells": {}, "passed": ["a.b"], "predicted": [7]}'
 )
 def test_a_broken_file_counts_as_none_and_is_replaced(kept, text):
     kept.write_text(text)
-    assert progress.read() == progress.nothing()
+    assert progress.read() == progress.Kept()
     progress.passed("a.b")
     assert json.loads(kept.read_text())["passed"] == ["a.b"]
 

@@ -24,7 +24,6 @@ class Node:
 
     name: str
     size: int = 0
-    count: int = 0
     children: "dict[str, Node]" = field(default_factory=dict)
 
     def walk(self, depth: int = 0, left: int = 0) -> "Iterator[tuple[Node, int, int]]":
@@ -35,48 +34,44 @@ class Node:
             left += child.size
 
 
-def tree(history: History, moment: int | None = None) -> Node:
-    """The call stacks of what is live at a moment, the outermost function at the top.
+def tree(history: History) -> Node:
+    """The call stacks of what is live at the peak, the outermost function at the top.
 
-    Without a moment, at the peak. Nodes below 0.3% of all are summed as "smaller". The kinds of
-    allocations, where the trace has them, come first.
+    Nodes below 0.3% of all are summed as "smaller". The kinds of allocations, where the trace has
+    them, come first.
     """
-    moment = history.peak if moment is None else moment
-    alive = history.allocations.at(moment)
+    alive = history.allocations.at(history.peak)
     root = Node("everything live")
     keys = history.stacks[alive] * len(history.site_names) + history.sites[alive]
     each, place = np.unique(keys, return_inverse=True)
     sizes = np.bincount(place, history.allocations.size[alive], len(each)).astype(np.int64)
-    counts = np.bincount(place, minlength=len(each))
-    for key, size, count in zip(each.tolist(), sizes.tolist(), counts.tolist(), strict=True):
+    for key, size in zip(each.tolist(), sizes.tolist(), strict=True):
         stack, site = divmod(key, len(history.site_names))
         names = path(history.trace.stacks[stack])[:DEEPEST] if stack else []
         if history.by_category or not stack:
             names = [history.site_names[site], *names]
-        _add(root, names, size, count)
+        _add(root, names, size)
     _prune(root, root.size * SMALLEST_SHARE)
     return _skipping_shared_beginning(root)
 
 
-def _add(root: Node, names: list[str], size: int, count: int) -> None:
+def _add(root: Node, names: list[str], size: int) -> None:
     node = root
     for name in [None, *names]:
         if name is not None:
             node = node.children.setdefault(name, Node(name))
         node.size += size
-        node.count += count
 
 
 def _prune(node: Node, smallest: float) -> None:
+    """Sorts each node's children, the largest first, and sums those below `smallest` as one."""
     children = sorted(node.children.values(), key=lambda child: -child.size)
-    kept = [child for child in children if child.size >= smallest]
-    small = [child for child in children if child.size < smallest]
-    node.children = {child.name: child for child in kept}
-    if small and sum(child.size for child in small) >= smallest:
-        rest = Node("smaller", sum(c.size for c in small), sum(c.count for c in small))
-        node.children[rest.name] = rest
-    for child in kept:
+    node.children = {child.name: child for child in children if child.size >= smallest}
+    for child in node.children.values():
         _prune(child, smallest)
+    rest = sum(child.size for child in children if child.size < smallest)
+    if 0 < smallest <= rest:
+        node.children["smaller"] = Node("smaller", rest)
 
 
 def _skipping_shared_beginning(root: Node) -> Node:
@@ -88,7 +83,7 @@ def _skipping_shared_beginning(root: Node) -> Node:
         if only.size < root.size or passed_on < (1 - SMALLEST_SHARE) * only.size:
             break
         children = only.children
-    return Node(root.name, root.size, root.count, children)
+    return Node(root.name, root.size, children)
 
 
 @styled

@@ -7,6 +7,7 @@ from course_utils.figures.style import Picture, one_panel, render, styled
 from course_utils.memory.views.view import MemoryView
 from snapshots_and_traces.snapshot_viewer.memory_map import KINDS, MemoryMap, map_at
 from snapshots_and_traces.snapshots.lives import Array, History
+from snapshots_and_traces.traces.intervals import covered
 from snapshots_and_traces.units import size_text
 
 ROWS, CELLS = 32, 240
@@ -63,23 +64,12 @@ def mixed(shown: MemoryMap) -> Array:
     if not shown.reserved:
         return np.ones((ROWS, CELLS, 3))
     edges = np.linspace(0, shown.reserved, ROWS * CELLS + 1)
-    begins, ends = shown.edges[:-1][shown.empty], shown.edges[1:][shown.empty]
-    used, whole = (
-        np.diff(_covered(edges, *spans)) / edges[1]
-        for spans in ((shown.low, shown.high), (begins, ends))
-    )
+    cells, segments = (np.column_stack([each[:-1], each[1:]]) for each in (edges, shown.edges))
+    blocks = np.column_stack([shown.low, shown.high])
+    used, whole = (covered(of, cells) / edges[1] for of in (blocks, segments[shown.empty]))
     share = np.clip([used, 1 - used - whole, whole], 0, 1)
     colours = share.T @ np.array([to_rgb(colour) for colour in COLOURS])
     return np.clip(colours, 0, 1).reshape(ROWS, CELLS, 3)
-
-
-def _covered(places: Array, low: Array, high: Array) -> Array:
-    """How many bytes before each place lie in these spans, which are sorted and don't overlap."""
-    if not len(low):
-        return np.zeros(len(places))
-    points = np.column_stack([low, high]).ravel()
-    inside = np.column_stack([np.zeros_like(low), high - low]).ravel().cumsum()
-    return np.interp(places, points, inside)
 
 
 class SegmentsMap(MemoryView):

@@ -8,7 +8,12 @@ from typing import Any
 def public_names(
     package: str, modules: Mapping[str, str]
 ) -> tuple[dict[str, str], Callable[[str], Any], Callable[[], list[str]]]:
-    """`MODULE_OF` (name: module), `__getattr__` and `__dir__` for a package's `__init__`."""
+    """Returns `MODULE_OF`, `__getattr__` and `__dir__` for a package's `__init__`.
+
+    `modules` says which names each module has: `{"costs": "Link busbw"}` offers two names of the
+    module `costs`. `MODULE_OF` has the module of each name. A name must not be a module's of the
+    same package: it would hide the module, or be hidden.
+    """
     modules_of = {name: module for module, names in modules.items() for name in names.split()}
 
     def fetch(name: str) -> Any:

@@ -64,14 +64,14 @@ def test_the_peak_is_shared_out_among_call_stacks_to_the_last_byte(tmp_path):
         toy.alloc(3 * MiB, "main", "step", "forward")
     toy.alloc(2 * MiB, "main", "step", "backward")
     found = [
-        (node.name, node.size // MiB, node.count, depth, left // MiB)
+        (node.name, node.size // MiB, depth, left // MiB)
         for node, depth, left in tree(opened(toy, tmp_path)).walk()
     ]
     assert found[1:] == [
-        ("main, main.py:10", 19, 6, 1, 0),
-        ("step, step.py:11", 14, 5, 2, 0),
-        ("forward, forward.py:12", 12, 4, 3, 0),
-        ("backward, backward.py:13", 2, 1, 3, 12),
+        ("main, main.py:10", 19, 1, 0),
+        ("step, step.py:11", 14, 2, 0),
+        ("forward, forward.py:12", 12, 3, 0),
+        ("backward, backward.py:13", 2, 3, 12),
     ]
 
 

@@ -5,11 +5,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
+
+import msgspec
 
 from notebook_ranks import messages, processes
 from notebook_ranks.cells.output import before_the_crash
@@ -76,9 +78,7 @@ class Crew:
 
     def dismiss(self) -> None:
         """Ends the ranks, at once."""
-        for line in self.lines.values():
-            with suppress(OSError):
-                line.send(messages.Exit())
+        self.send(self.lines, messages.Exit())
         self.starter.kill(self.local_pids)
         processes.local_ranks.difference_update(self.local_pids)
         for line in self.lines.values():
@@ -104,6 +104,12 @@ class Crew:
             order.group.anew, self.counts, self.astray = True, {}, False
         self.turn = Turn(self, order, payload, only or sorted(self.lines), limit_seconds)
         return self.turn.result()
+
+    def send(self, ranks: Iterable[int], message: msgspec.Struct) -> None:
+        """Sends a message to ranks; those that are gone don't get it."""
+        for rank in ranks:
+            with suppress(OSError):
+                self.lines[rank].send(message)
 
     def deaths(self) -> dict[int, Died]:
         """What the starter knows of ranks that died."""
@@ -367,9 +373,7 @@ class Turn:
     def _end_waits(self, now: float) -> None:
         """Ends every wait for another rank, on all ranks: their group is of no use any more."""
         self.ended_waits = self._snapshot(now)
-        for rank in set(self.crew.lines) - set(self.gone):
-            with suppress(OSError):
-                self.crew.lines[rank].send(messages.EndWaits())
+        self.crew.send(set(self.crew.lines) - set(self.gone), messages.EndWaits())
 
     def _snapshot(self, now: float) -> Snapshot:
         places = self._places()
@@ -387,16 +391,12 @@ class Turn:
 
     def _sample(self, now: float) -> None:
         self.sampled = now
-        for rank in self.unfinished - set(self.gone):
-            with suppress(OSError):
-                self.crew.lines[rank].send(messages.Look(self.id))
+        self.crew.send(self.unfinished - set(self.gone), messages.Look(self.id))
 
     def _ask_to_stop(self, why: str, again: bool = False) -> None:
         self.why, self.asked = why, time.monotonic()
         self.patience = 0 if again else STOP_SECONDS
-        for rank in self.unfinished - set(self.gone):
-            with suppress(OSError):
-                self.crew.lines[rank].send(messages.Interrupt())
+        self.crew.send(self.unfinished - set(self.gone), messages.Interrupt())
 
     def _is_frozen(self, rank: int, now: float) -> bool:
         """Whether a rank of this machine gives no answer because it was stopped by a signal."""

@@ -172,7 +172,7 @@ def state(entries: list[flight.Record]) -> State:
     for group, ranks in notes.groups():
         name, kept_by = group.group_name, notes.ledger(group)
         found.groups[name], found.made[name] = ranks, kept_by.made
-        if _is_used(group):
+        if torch_inside.calls_of(group) != 0:  # else what the recorder has is an earlier group's
             found.joined |= {k: n for k, n in latest.items() if k.partition(":")[2] == name}
         found.calls += notes.told(kept_by, HISTORY)
         found.messages += notes.messages(kept_by)
@@ -188,14 +188,6 @@ def left_by(main: int) -> State:
         return left
     except Exception as error:  # whoever watches must outlive what it sees
         return State(acting=[f"it can't be looked at: {error}"])
-
-
-def _is_used(group: Any) -> bool:
-    """Whether a group has done something: entries under a new group's name are an earlier one's."""
-    try:
-        return bool(group._get_sequence_number_for_group())
-    except RuntimeError:  # a backend that doesn't count
-        return True
 
 
 def _is_idle(frame: Frame) -> bool:

@@ -51,11 +51,11 @@ def advice(message: str, lost: int) -> str:
 def _naming(name: str, last: int) -> list[str]:
     """Of the first cells for ranks, as many as `last`, those that give a value to a name."""
     found = (place.file_of(number) for number in range(1, last + 1))
-    return [place.label(file) for file in found if name in _given(place.source(file))]
+    return [place.label(file) for file in found if name in names_given(place.source(file))]
 
 
-def _given(source: str) -> set[str]:
-    """The names to which a cell gives a value; none where it isn't Python."""
+def names_given(source: str) -> set[str]:
+    """The names to which a cell gives a value; none where it isn't Python, or begins with %%."""
     try:
         table = symtable.symtable(shell.as_python(source), "", "exec")
     except SyntaxError:

@@ -13,6 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from notebook_ranks.page import notebook
 from notebook_ranks.watch.report import names
 
 UNATTENDED = "NOTEBOOK_RANKS_UNATTENDED"  # set where nobody watches: nothing is shown in between
@@ -263,10 +264,7 @@ def _is_ours(shell: Any) -> bool:
 
 def frontend() -> Any:
     """The shell of a notebook that somebody watches, which can show pictures; None elsewhere."""
-    ipython = sys.modules.get("IPython")
-    if ipython is None or UNATTENDED in os.environ:
-        return None
-    shell = ipython.get_ipython()
+    shell = None if UNATTENDED in os.environ else notebook.running()
     return shell if hasattr(shell, "kernel") else None
 
 

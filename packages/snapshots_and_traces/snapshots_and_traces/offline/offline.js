@@ -31,6 +31,10 @@ function column([at, width, length]) {
     return numbers
 }
 
+// An object of columns, each unpacked.
+const columns = packed => Object.fromEntries(
+    Object.entries(packed).map(([name, place]) => [name, column(place)]))
+
 // A colour of offline.css, as the reader prefers light or dark; `redraw` when that changes.
 const tint = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 const onTheme = redraw =>

@@ -22,8 +22,7 @@ function curve(last, births, deaths, sizes) {
 // A device with its columns by name. Columns of allocations have a place for each; by moment are
 // `live` and `reserved`, and the bytes that come and go with an event, each with their group.
 function opened(device) {
-    const c = { ...device, last: device.events }
-    for (const name in device.columns) c[name] = column(device.columns[name])
+    const c = { ...device, ...columns(device.columns), last: device.events }
     for (const name of ["address", "bytes", "who"]) c[name] = new Float64Array(c.event.length)
     for (const name of ["come", "go"]) c[name] = new Float64Array(c.last + 1)
     for (const name of ["comeGroup", "goGroup"]) c[name] = new Uint8Array(c.last + 1)

@@ -6,13 +6,13 @@ healthy run does: a cache that is a little larger than what is used, a forward p
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from snapshots_and_traces.snapshot_viewer.memory_map import map_at
-from snapshots_and_traces.snapshot_viewer.steps import growth
 from snapshots_and_traces.snapshots.events import CODE
-from snapshots_and_traces.snapshots.lives import Array, History
+from snapshots_and_traces.snapshots.lives import BEFORE, Array, History
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 from snapshots_and_traces.snapshots.stacks import Stacks
 from snapshots_and_traces.units import size_text
@@ -21,6 +21,10 @@ MiB = 2**20
 UNUSED_SHARE, UNUSED_BYTES = 0.2, 64 * MiB
 MANY_FREES, MANY_RETRIES, ASKED_AGAIN_SHARE = 10, 3, 0.05
 NO_PYTHON_SHARE, NO_STACK_SHARE = 0.9, 0.05
+SWINGS = (0.25, 0.1, 0.03, 0.01)  # of the highest peak: how deep a fall ends a step
+FEWEST_RISES = 3
+GROWTH_SHARE, GROWTH_BYTES = 0.005, MiB
+SWING_OVER_GROWTH = 2.0  # most of what a step allocates is freed in it
 EXPANDABLE = (
     "Try expandable segments (PYTORCH_ALLOC_CONF, or by its older name PYTORCH_CUDA_ALLOC_CONF, "
     "set to expandable_segments:True before the program starts)."
@@ -55,9 +59,10 @@ class Case:
     history: History
     used: Array
 
-    def unused(self, moment: int) -> int:
-        """Bytes that are reserved and in no block."""
-        return max(int(self.history.reserved[moment] - self.used[moment]), 0)
+    @cached_property
+    def unused(self) -> Array:
+        """Bytes at each moment that are reserved and in no block."""
+        return np.maximum(self.history.reserved - self.used, 0)
 
     @property
     def against_holes(self) -> str:
@@ -79,7 +84,7 @@ def out_of_memory(case: Case) -> Iterator[Finding]:
     if not len(places):
         return
     event, moment = of.trace.event(int(places[0])), int(places[0]) + 1
-    unused, largest = case.unused(moment), map_at(of, moment).largest_free
+    unused, largest = int(case.unused[moment]), map_at(of, moment).largest_free
     fragmented = unused + event.addr >= event.size > max(largest, event.addr)
     others = f" {len(places) - 1:,} more requests failed." if len(places) > 1 else ""
     says = (
@@ -101,12 +106,12 @@ def out_of_memory(case: Case) -> Iterator[Finding]:
 def fragmentation(case: Case) -> Iterator[Finding]:
     """Reserved bytes that lay free even when most was allocated."""
     of, peak = case.history, case.history.peak
-    unused, reserved = case.unused(peak), int(of.reserved[peak])
+    unused, reserved = int(case.unused[peak]), int(of.reserved[peak])
     if unused < max(UNUSED_SHARE * reserved, UNUSED_BYTES):
         return
     largest = map_at(of, peak).largest_free
     asked = of.trace.where("segment_alloc", "segment_map")
-    spare = sum(case.unused(place) >= size for place, size in _sizes(case, asked))
+    spare = int((case.unused[asked] >= of.trace.size[asked]).sum())
     says = (
         f"When most was allocated, {size_text(unused)} of {size_text(reserved)} reserved "
         f"({unused / reserved:.0%}) lay free, in pieces of at most {size_text(largest)}."
@@ -236,8 +241,73 @@ def unknown_events(case: Case) -> Iterator[Finding]:
         yield Finding("unknown", f"{unknown:,} events aren't understood", says, advice)
 
 
-def _sizes(case: Case, places: Array) -> Iterator[tuple[int, int]]:
-    yield from zip(places.tolist(), case.history.trace.size[places].tolist(), strict=True)
+# ---- Steps, found in the curve of live bytes. Nothing in a trace says where a step of training
+# ends, but between two steps the curve is low: it falls, and rises again by much more than it
+# grew. A forward pass, which only rises, has no steps.
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Who held how many bytes (`held`) at the low points between steps (`moments`)."""
+
+    site: str
+    moments: tuple[int, ...]
+    held: tuple[int, ...]
+
+    @property
+    def per_step(self) -> float:
+        return (self.held[-1] - self.held[0]) / (len(self.held) - 1)
+
+
+def growth(history: History, most: int = 3) -> list[Growth]:
+    """Those who held more at every low point than at the one before, by growth, most first.
+
+    The first low points may be a start-up: at least the last three rises count. What all hold must
+    have grown with them: an optimizer's new weights take the place of the old ones.
+    """
+    places = low_points(history.live)
+    if len(places) < FEWEST_RISES + 1:
+        return []
+    held = np.array([history.held_by_site(moment) for moment in places.tolist()])
+    found = []
+    least = max(GROWTH_SHARE * float(history.live.max()), GROWTH_BYTES)
+    for site, name in enumerate(history.site_names):
+        rises = np.diff(held[:, site]) > 0
+        run = len(rises) if rises.all() else int(np.argmax(~rises[::-1]))
+        own = held[len(held) - run - 1 :, site]
+        grown = int(own[-1] - own[0])
+        in_all = np.diff(history.live[places[-run - 1 :]])
+        enough = run >= max(FEWEST_RISES, len(rises) // 2) and grown >= least
+        if enough and name != BEFORE and (in_all > 0).all() and in_all.sum() >= grown / 2:
+            found.append(Growth(name, tuple(places[-run - 1 :].tolist()), tuple(own.tolist())))
+    return sorted(found, key=lambda one: one.held[0] - one.held[-1])[:most]
+
+
+def low_points(live: Array) -> Array:
+    """The moments of the lowest points between steps; none where the curve has no steps."""
+    for share in SWINGS:
+        lows, highs = _turns(live, share * float(live.max()))
+        if len(lows) <= FEWEST_RISES:
+            continue
+        swing = np.median(live[highs[: len(lows)]] - live[lows])
+        if swing >= SWING_OVER_GROWTH * np.median(np.abs(np.diff(live[lows]))):
+            return lows
+    return np.zeros(0, np.int64)
+
+
+def _turns(live: Array, depth: float) -> tuple[Array, Array]:
+    """The places of lows and highs between which the curve moves by `depth` or more."""
+    moves = np.flatnonzero(np.diff(live)) + 1
+    lows: list[int] = []
+    highs: list[int] = []
+    rising, best, extreme = True, 0, 0
+    for place, value in zip(moves.tolist(), live[moves].tolist(), strict=True):
+        if (rising and value > extreme) or (not rising and value < extreme):
+            best, extreme = place, value
+        elif abs(value - extreme) >= depth > 0:
+            (highs if rising else lows).append(best)
+            rising, best, extreme = not rising, place, value
+    return np.array(lows, np.int64), np.array(highs, np.int64)
 
 
 RULES = (

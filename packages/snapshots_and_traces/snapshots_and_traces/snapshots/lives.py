@@ -97,15 +97,14 @@ class History:
     @cached_property
     def block_sizes(self) -> Array:
         """Bytes of each allocation's block: what was requested, rounded, and what isn't split."""
-        known = [b.size for s in self.start.segments for b in s.blocks if b.live]
-        return _block_sizes(
-            self.settings, known, self.allocations, self.ranges.first(self.first_page)
-        )
+        known = [block.size for block in self.start.live]
+        segments = self.ranges.first(self.first_page)
+        return _block_sizes(self.settings, known, self.allocations, segments)
 
     @cached_property
     def stacks(self) -> Array:
         """For each allocation the number of the stack that asked for it; 0 where it isn't known."""
-        early = [b.stack for s in self.start.segments for b in s.blocks if b.live]
+        early = [block.stack for block in self.start.live]
         return np.append(early, self.trace.stack[self.allocations.event[len(early) :]]).astype(int)
 
     @cached_property
@@ -116,12 +115,15 @@ class History:
         weight = np.bincount(self.sites, held, len(self.site_names))
         return [self.site_names[i] for i in np.argsort(-weight, kind="stable")]
 
+    def held_by_site(self, moment: int) -> Array:
+        """Live bytes at a moment of each of `site_names`."""
+        alive = self.allocations.at(moment)
+        sizes = self.allocations.size[alive]
+        return np.bincount(self.sites[alive], sizes, len(self.site_names)).astype(np.int64)
+
     def bytes_of_sites(self, moment: int) -> dict[str, int]:
         """Live bytes at a moment by who asked (or by kind), most first."""
-        alive = self.allocations.at(moment)
-        sums = np.bincount(
-            self.sites[alive], self.allocations.size[alive], len(self.site_names)
-        ).astype(np.int64)
+        sums = self.held_by_site(moment)
         order = np.argsort(-sums, kind="stable")
         return {self.site_names[i]: int(sums[i]) for i in order if sums[i]}
 
@@ -129,14 +131,9 @@ class History:
 def history(snapshot: Snapshot, device: int | None = None) -> History:
     """The lives of all allocations of a device's trace. Raises: ValueError, as `trace` has."""
     trace, start = snapshot.trace(device), rewind(snapshot, device)
-    early = [b for s in start.segments for b in s.blocks if b.live]
-    allocations = _lives(
-        trace,
-        ("alloc",),
-        ("free_completed",),
-        [(b.address, b.requested_size) for b in early],
-    )
-    sites, names, by_category = _sites(trace, allocations, [b.stack for b in early])
+    early = [(block.address, block.requested_size) for block in start.live]
+    allocations = _lives(trace, ("alloc",), ("free_completed",), early)
+    sites, names, by_category = _sites(trace, allocations, [block.stack for block in start.live])
     segments, pages = _ranges(trace, start)
     ranges = _joined(segments, pages)
     if max(each.size.sum(dtype=float) for each in (allocations, ranges)) > MOST_SUM:

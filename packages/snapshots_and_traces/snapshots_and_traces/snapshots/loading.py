@@ -2,7 +2,7 @@
 
 The unpickler there refuses whatever a file asks for, so nothing of it runs. A file that claims more
 memory than it should, takes too long, or crashes Python ends that process, and is refused here with
-a sentence. What comes back are columns of numbers and texts, in a pickle that is read as warily.
+a sentence. What comes back are columns of numbers and texts as MessagePack, with types checked.
 On macOS the system doesn't enforce the limit of memory; Windows has neither limit.
 """
 
@@ -13,17 +13,17 @@ import pickle
 import signal
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from snapshots_and_traces.snapshots import safe_pickle
-from snapshots_and_traces.snapshots.events import Trace
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
-from snapshots_and_traces.snapshots.snapshot import Block, Segment, Snapshot, snapshot_of
+from snapshots_and_traces.snapshots.snapshot import Snapshot, snapshot_of
 from snapshots_and_traces.snapshots.stacks import Frame, Stacks
 
 LARGEST_BYTES = 2**30
@@ -119,47 +119,29 @@ def limit(memory: int, seconds: int) -> None:
 
 
 def packed(snapshot: Snapshot) -> bytes:
-    """A snapshot as plain data: numbers, text, and the bytes of its columns."""
-    return pickle.dumps(
-        {
-            "segments": [
-                (*s._replace(blocks=()), [tuple(block) for block in s.blocks])
-                for s in snapshot.all_segments
-            ],
-            "traces": [_columns(trace) for trace in snapshot.traces],
-            "frames": [tuple(frame) for frame in snapshot.stacks.frames],
-            "stacks": snapshot.stacks.stacks,
-            "settings": snapshot.settings,
-        },
-        protocol=5,
-    )
-
-
-def _columns(trace: Trace) -> dict[str, Any]:
-    values = {one.name: getattr(trace, one.name) for one in fields(trace) if one.name != "stacks"}
-    return {
-        name: (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
-        for name, value in values.items()
-    }
+    """A snapshot as MessagePack; its settings, which may hold anything, as a pickle in it."""
+    traces = tuple(replace(trace, stacks=Stacks()) for trace in snapshot.traces)  # once is enough
+    settings = {"pickle": pickle.dumps(snapshot.settings)}
+    plain = replace(snapshot, traces=traces, settings=settings)
+    return msgspec.msgpack.encode(plain, enc_hook=_as_plain_data)
 
 
 def unpacked(data: bytes, name: str) -> Snapshot:
     """The snapshot that was packed."""
-    content = safe_pickle.read(data)
-    stacks = Stacks([Frame(*frame) for frame in content["frames"]], content["stacks"])
-    segments = tuple(
-        Segment(*rest)._replace(blocks=tuple(Block(*block) for block in blocks))
-        for *rest, blocks in content["segments"]
-    )
-    traces = tuple(
-        Trace(stacks=stacks, **{name: _value(name, value) for name, value in columns.items()})
-        for columns in content["traces"]
-    )
-    return Snapshot(name, segments, traces, stacks, content["settings"])
+    found = msgspec.msgpack.decode(data, type=Snapshot, dec_hook=_from_plain_data)
+    traces = tuple(replace(trace, stacks=found.stacks) for trace in found.traces)
+    settings = safe_pickle.read(found.settings["pickle"])
+    return replace(found, name=name, traces=traces, settings=settings)
 
 
-def _value(name: str, value: Any) -> Any:
-    if name in ("device", "categories", "pools"):
-        return value
-    kind, content = value
-    return np.frombuffer(content, kind)
+def _as_plain_data(value: np.ndarray | Stacks) -> tuple[Any, Any]:
+    if isinstance(value, Stacks):
+        return value.frames, value.stacks
+    return value.dtype.str, value.tobytes()
+
+
+def _from_plain_data(kind: type, value: Any) -> np.ndarray | Stacks:
+    first, second = value
+    if kind is Stacks:
+        return Stacks([Frame(*frame) for frame in first], [tuple(stack) for stack in second])
+    return np.frombuffer(second, first)

@@ -37,6 +37,11 @@ class Start:
         return bool(self.segments)
 
     @property
+    def live(self) -> list[Block]:
+        """The blocks that were handed out, in order of address."""
+        return [block for segment in self.segments for block in segment.blocks if block.live]
+
+    @property
     def active_bytes(self) -> int:
         return sum(s.active_size for s in self.segments)
 
@@ -50,9 +55,8 @@ class Start:
                 f"The trace is complete: its {self.events:,} events begin with an empty allocator."
             )
         else:
-            blocks = sum(b.live for s in self.segments for b in s.blocks)
             text = (
-                f"The trace begins in the middle: {blocks:,} blocks, "
+                f"The trace begins in the middle: {len(self.live):,} blocks, "
                 f"{self.active_bytes / 2**20:,.0f} of {self.reserved_bytes / 2**20:,.0f} MiB, were "
                 f"there before its {self.events:,} events; worked out backwards from the end."
             )

@@ -33,11 +33,8 @@ function above(values, low, high, limit) {
 // The trace: columns by name, `rows` with the places of their events, `launched` the events of
 // GPUs by the place of their launch.
 function opened() {
-    const t = { lanes: words.lanes, rows: [], length: words.end }
-    for (const name in words.events) t[name] = column(words.events[name])
-    const size = t.name.length
+    const t = { ...columns(words.events), lanes: words.lanes, rows: [], length: words.end }
     t.start = Float64Array.from(t.passed)
-    t.end = new Float64Array(size)
     let first = 0
     words.lanes.forEach((lane, number) => {
         lane.all = lane.rows.map((length, depth) => {
@@ -49,9 +46,7 @@ function opened() {
             return row
         })
     })
-    for (let i = 0; i < size; i++) {
-        t.end[i] = t.start[i] + t.took[i]
-    }
+    t.end = t.start.map((start, i) => start + t.took[i])
     t.firsts = Float64Array.from(t.rows, row => row.first)
     const known = []
     t.launch.forEach((launch, i) => { if (launch) known.push(i) })
@@ -62,9 +57,7 @@ function opened() {
 }
 
 function openedDevice(device) {
-    const gaps = {}, queue = {}
-    for (const name in device.gaps) gaps[name] = column(device.gaps[name])
-    for (const name in device.queue) queue[name] = column(device.queue[name])
+    const gaps = columns(device.gaps), queue = columns(device.queue)
     gaps.start = Float64Array.from(gaps.begin)
     gaps.end = gaps.start.map((start, i) => start + gaps.took[i])
     queue.times = running(Float64Array.from(queue.passed))

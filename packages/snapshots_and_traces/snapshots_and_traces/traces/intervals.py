@@ -34,7 +34,7 @@ def gaps(moments: np.ndarray, start: float, end: float) -> np.ndarray:
 
 
 def covered(moments: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """How many seconds of each span, a row of (begin, end), are in the intervals."""
+    """How much of each span, a row of (begin, end), is in the intervals."""
     if not len(moments):
         return np.zeros(len(spans))
     so_far = np.cumsum(moments[:, 1] - moments[:, 0])

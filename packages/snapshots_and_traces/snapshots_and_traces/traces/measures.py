@@ -44,13 +44,10 @@ def host_breakdown(trace: Trace) -> dict[str, float]:
     - operators: else an operator ran, on any thread.
     - python: neither did.
     """
-    window = host_window(trace)
-    ran = (trace.kind == Kind.OPERATOR) | trace.named(LOADER)
-    loading = intervals.within(trace.moments(trace.named(LOADER)), *window)
-    either = intervals.within(trace.moments(ran), *window)
-    data, together = intervals.length(loading), intervals.length(either)
-    rest = window[1] - window[0] - together
-    return {"data": data, "operators": together - data, "python": rest}
+    start, end = host_window(trace)
+    loading = intervals.within(trace.moments(trace.named(LOADER)), start, end)
+    data, python = intervals.length(loading), intervals.length(host_gaps(trace))
+    return {"data": data, "operators": end - start - data - python, "python": python}
 
 
 def host_window(trace: Trace) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.idle import WAITS, breakdown, idle_times
 from snapshots_and_traces.traces.reading import TraceError
 from snapshots_and_traces.traces.trace import Kind, Trace
-from snapshots_and_traces.units import seconds_text
+from snapshots_and_traces.units import seconds_text, shortened
 
 WORDS = {
     "computing": "computing",
@@ -208,8 +208,7 @@ def _top(totals: list[measures.Total]) -> list[str]:
 
 def short(name: str) -> str:
     """A name that fits a line of any terminal and does nothing else to it."""
-    name = printable(name.removeprefix("void "))
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return shortened(printable(name.removeprefix("void ")), LONGEST_NAME)
 
 
 def printable(name: str) -> str:
