@@ -67,7 +67,7 @@ def _shown(value: Any, digits: int) -> str:
 
 
 def formats_table(formats: Sequence[Format]) -> "HTML":
-    """Bits, precision with the hidden one, the largest value with its code, the smallest."""
+    """Shows bits, precision with the hidden one, the largest value with its code, the smallest."""
     return table(
         "What each format can hold",
         [
@@ -77,7 +77,8 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
                 "largest": f"{f.max:,.5g}",
                 "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
-                "smallest": power_of_two(f.min_subnormal),
+                "smallest normal": power_of_two(f.min_normal) if np.isfinite(f.min_normal) else None,
+                "smallest subnormal": power_of_two(f.min_subnormal),
             }
             for f in formats
         ],
