@@ -77,7 +77,9 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
                 "largest": f"{f.max:,.5g}",
                 "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
-                "smallest normal": power_of_two(f.min_normal) if np.isfinite(f.min_normal) else None,
+                "smallest normal": power_of_two(f.min_normal)
+                if np.isfinite(f.min_normal)
+                else None,
                 "smallest subnormal": power_of_two(f.min_subnormal),
             }
             for f in formats
