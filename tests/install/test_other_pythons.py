@@ -17,7 +17,7 @@ from tests.install.test_install import REQUIRED
 
 PACKAGES = (
     "numpy", "matplotlib", "pillow", "ipython", "ipywidgets", "anywidget", "pytest",
-    "pytest-xdist", "psutil", "sortedcontainers",
+    "pytest-xdist", "psutil", "sortedcontainers", "msgspec",
 )  # fmt: skip
 FARTHEST = "3.11" if sys.version_info >= (3, 13) else "3.13"
 pytestmark = pytest.mark.thorough(
