@@ -159,6 +159,8 @@ def detach() -> None:
     """Undoes `attach`."""
     while _attached:
         page = _attached.pop()
+        if page.long:  # the set-up cell runs again, and the old after_cell won't be called
+            page.long.end()
         page.shell.events.unregister("pre_run_cell", page.before_cell)
         page.shell.events.unregister("post_run_cell", page.after_cell)
         page.shell.set_custom_exc((), None)

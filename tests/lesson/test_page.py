@@ -83,6 +83,23 @@ def test_a_long_cell_says_that_it_runs_while_somebody_watches(source, is_watched
     assert "0 s, round 3 of &lt;9&gt; …" in still.line()["text/html"]
 
 
+def test_running_the_set_up_cell_again_ends_the_line_of_the_page_before(monkeypatch):
+    shown, info = Shown(), SimpleNamespace(cell_id="", raw_cell="start('02')")
+    monkeypatch.setattr("IPython.display.display", shown)
+    monkeypatch.setattr(page, "LONG_SECONDS", 0)
+    monkeypatch.setattr(page.running, "is_attended", lambda: True)
+    events = SimpleNamespace(register=lambda *_: None, unregister=lambda *_: None)
+    shell = SimpleNamespace(events=events, set_custom_exc=lambda *_: None)
+    monkeypatch.setattr(page, "_attached", [])
+    monkeypatch.setattr(page, "_shell", lambda: shell)
+    monkeypatch.setattr(page.progress, "is_kept", lambda: True)
+    page.attach("02_async_execution", files.chapter_path("02"))
+    page._attached[0].before_cell(info)
+    assert shown.first.wait(30)
+    page.attach("02_async_execution", files.chapter_path("02"))
+    assert shown.texts[-1] == "" and len(page._attached) == 1
+
+
 class Ran:
     """What IPython says of a cell that failed with `error`."""
 

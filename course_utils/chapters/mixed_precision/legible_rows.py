@@ -47,7 +47,7 @@ def _written(row: Mapping[str, Any], about: str) -> dict[str, Any]:
 def by_format(labels: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Returns how `compare_lines` draws each label: the colour of the format that it names.
 
-    Several labels of one format differ by their dashes,.
+    Several labels of one format differ by their dashes.
     """
     seen: Counter[str | None] = Counter()
     looks: dict[str, dict[str, Any]] = {}
