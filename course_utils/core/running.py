@@ -1,8 +1,11 @@
-"""A page's run: whether a person watches, a progress bar for them, a journal for `make test`."""
+"""A page's run: whether a person watches, a progress bar, a quiet import, a journal for tests."""
 
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar
 
 UNATTENDED = "COURSE_UNATTENDED"  # set by what runs notebooks by itself, and by the tests
@@ -30,6 +33,20 @@ def bar(steps: Iterable[T], what: str = "") -> Iterator[T]:
 
     with tqdm(steps, desc=what, leave=False, delay=1) as shown:
         yield from shown
+
+
+def quiet_import(name: str) -> ModuleType:
+    """Imports a module without what it and torch log while loading, and returns it.
+
+    torchao warns of each kernel that it has for another GPU or another build of torch.
+    Raises: ModuleNotFoundError, naming the module.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        return import_module(name)
+    finally:
+        logging.disable(before)
 
 
 def note(kind: str, **what: Any) -> None:

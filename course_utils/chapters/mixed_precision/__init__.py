@@ -11,6 +11,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "gpt_on_gpu": "measured_step",
         "step_bytes_widget": "step_bytes_explorer",
         "legible_rows": "by_format legible",
-        "watching": "activation_gradients at_precision quiet_import",
+        "watching": "activation_gradients at_precision",
     },
 )

@@ -1,28 +1,11 @@
-"""What results don't show: gradients on their way, products' precision; and a quiet import."""
+"""What results don't show: gradients on their way, and products' precision."""
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-
-def quiet_import(name: str) -> ModuleType:
-    """Imports a module without what it and torch log while loading, and returns it.
-
-    torchao warns of each kernel that it has for another GPU or another build of torch.
-    Raises: ModuleNotFoundError, naming the module.
-    """
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        return import_module(name)
-    finally:
-        logging.disable(before)
 
 
 @contextmanager

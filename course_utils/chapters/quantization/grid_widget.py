@@ -21,7 +21,7 @@ class Grid(NamedTuple):
     values: Any
     scale: Any
     codes: Any
-    last: int  # the grid's points are the scale times -last to last
+    half: int  # the grid's points are the scale times -half to half - 1
     rest: Any
 
     @property
@@ -33,7 +33,7 @@ class Grid(NamedTuple):
     @property
     def masks(self) -> dict[str, Any]:
         """Which numbers are beyond the grid's end, which become zero, and which neither."""
-        clipped = np.abs(self.values) > self.last * self.scale * (1 + 1e-9)
+        clipped = np.abs(self.values) > (self.half - 0.5) * self.scale * (1 + 1e-9)
         zero = (self.codes == 0) & (self.values != 0)
         return {"kept": ~clipped & ~zero, "rounded to 0": zero, "clipped": clipped}
 
@@ -72,15 +72,15 @@ def _drawn(data: str) -> Any:
 
 
 def on_grid(bits: int, shared: str, end: int, data: str, outlier: str, size: int) -> Grid:
-    """The numbers, rounded to the nearest point; codes go from -(2**(bits - 1) - 1) up."""
+    """The numbers, rounded by chapter 8's `quantize`: the end is half a step past the last code."""
     values, rest = _drawn(data).copy(), np.ones((ROWS, COLUMNS), bool)
     channel = (-1, slice(None)) if outlier == "row" else (slice(None), -1)
     values[channel] *= size
     rest[channel] = False
     values, rest = (of.reshape(-1, SHARED[shared]) for of in (values, rest))
-    last = 2 ** (bits - 1) - 1
-    scale = end / 100 * np.abs(values).max(1, keepdims=True) / last
-    return Grid(values, scale, np.clip(np.round(values / scale), -last, last), last, rest)
+    half = 2 ** (bits - 1)
+    scale = end / 100 * np.abs(values).max(1, keepdims=True) / (half - 0.5)
+    return Grid(values, scale, np.clip(np.round(values / scale), -half, half - 1), half, rest)
 
 
 def draw_grid(
@@ -107,9 +107,9 @@ def _draw(title: str, grid: Grid) -> style.Picture:
     """A histogram of the numbers with the first scale, in three colours; lines for its grid."""
     figure, axes = style.one_panel(title, 3.5)
     step, values = grid.scale[0, 0], grid.values[0]
-    limit, end, said = np.abs(values).max(), grid.last * step, []
-    parts = max(2, 2 * round(15 * end / limit / grid.last))  # bins in a step: edges where kinds end
-    width = step / parts if grid.last < 63 else limit / 30
+    limit, end, said = np.abs(values).max(), (grid.half - 0.5) * step, []
+    parts = max(2, 2 * round(15 * end / limit / grid.half))  # bins in a step: edges where kinds end
+    width = step / parts if grid.half < 64 else limit / 30
     bins = width * np.arange(-np.ceil(limit / width), np.ceil(limit / width) + 1)
     for kind, mask in grid.masks.items():
         counted = f"{kind}: {mask[0].sum():,}"
@@ -121,10 +121,10 @@ def _draw(title: str, grid: Grid) -> style.Picture:
     axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(0.4, top)
-    high = 1.0 if grid.last <= 15 else 0.07  # of more than 31 points only a comb
-    for point in step * np.arange(-grid.last, grid.last + 1):
+    high = 1.0 if grid.half <= 16 else 0.07  # of more than 31 points only a comb
+    for point in step * np.arange(-grid.half, grid.half):
         axes.axvline(point, 0, high, color=style.INK, linewidth=0.8, alpha=0.7)
     axes.set_xlabel(f"the {len(values):,} numbers that share the first scale; lines: the grid")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=10.5)
-    points = f"  grid: {2 * grid.last + 1} points to ±{alt_text.number(end)}"
+    points = f"  grid: {2 * grid.half} points, its end at ±{alt_text.number(end)}"
     return style.render(figure, title, [alt_text.axes("value", "count", "y"), points, *said])

@@ -1,25 +1,10 @@
 """What a step does beside its result is seen, and torch is as before, even after an error."""
 
-import logging
-
 import pytest
 import torch
 from torch import nn
 
-from course_utils.chapters.mixed_precision import activation_gradients, at_precision, quiet_import
-
-
-def test_an_import_logs_nothing_and_later_warnings_are_logged_again(caplog, tmp_path, monkeypatch):
-    (tmp_path / "noisy_module.py").write_text(
-        "import logging\nlogging.warning('no kernel for this GPU')\nHERE = 1\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    assert quiet_import("noisy_module").HERE == 1
-    assert not caplog.records
-    logging.warning("heard")
-    assert caplog.messages == ["heard"]
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        quiet_import("no_such_module")
+from course_utils.chapters.mixed_precision import activation_gradients, at_precision
 
 
 def test_the_gradients_are_those_of_the_layers_outputs():
