@@ -63,6 +63,11 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         # torchao's tensors are no pretended ones
         "float8.convert_to_float8_training(model, config=emulated)": "pass",
     },
+    "08_quantization": {  # torchao's tensors are no pretended ones, and nothing compiles
+        "chapter.formats_on_gpu()": "['BF16']",
+        "torch.compile(layer)": "layer",
+        "torch.compile(model, ": "(lambda model, mode: model)(model, ",
+    },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
     "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps and compiles nothing
         "price(keeping(names))": "(1 + len(names), least + 7 - len(names))",

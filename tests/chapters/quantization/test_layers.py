@@ -1,0 +1,50 @@
+"""What the page takes from its room: a layer's inputs, torchao or a sentence, bytes of weights."""
+
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils.chapters import quantization as chapter
+from course_utils.workloads import GPT, Addition, GPTConfig
+
+
+def test_the_inputs_are_those_with_which_each_layer_gives_its_outputs():
+    torch.manual_seed(0)
+    model, lines = GPT(GPTConfig.tiny()), Addition().train[:5]
+    inputs = chapter.inputs_of(model, lines)
+    assert list(inputs) == list(chapter.named_linears(model))
+    block = model.blocks[1]
+    hidden = nn.functional.gelu(block.up(inputs["blocks.1.up"]))
+    torch.testing.assert_close(inputs["blocks.1.down"], hidden)
+    assert inputs["blocks.1.down"].shape == (5 * 8, 256)
+    assert not any(layer._forward_pre_hooks for layer in model.modules())
+
+
+def test_a_model_that_fails_keeps_no_hooks():
+    model = GPT(GPTConfig.tiny())
+    with pytest.raises(IndexError):
+        chapter.inputs_of(model, torch.full((1, 9), 99))
+    assert not any(layer._forward_pre_hooks for layer in model.modules())
+
+
+def test_without_torchao_a_sentence_says_what_is_left_out(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torchao.prototype.mx_formats", None)
+    assert chapter.torchao() is None
+    assert "this page compares nothing with it" in capsys.readouterr().out
+
+
+def test_a_quantised_layers_bytes_are_its_codes_and_scales():
+    model = nn.Sequential(nn.Linear(64, 32))
+    assert chapter.bytes_of(model) == 4 * (64 * 32 + 32)
+    ao = chapter.torchao()
+    ao.quantize_(model, ao.IntxWeightOnlyConfig(torch.int4, ao.PerGroup(32)))
+    codes, groups = 64 * 32, 64
+    assert chapter.bytes_of(model) == codes + groups * (4 + 1) + 4 * 32
+
+
+def test_torchaos_published_table_has_each_row_under_legible_names():
+    rows = chapter.llama_inference().rows
+    assert len(rows) == 6 and rows[0]["perplexity"] == 7.3315
+    assert rows[1]["H100, long prompts: times BF16"] == 1.464
