@@ -11,7 +11,8 @@ from course_utils.core.files import ROOT
 from tools.new import __main__ as new
 
 pytestmark = pytest.mark.thorough("tools/new", "course_utils/lesson")
-STEM, TITLE = "08_quantization", "Quantization, by hand"
+STEM, TITLE = "15_choosing_a_split", "Choosing a split, by hand"
+PLANNED = '  {"file": "14_beyond_one_machine"'  # the row before which the copy's plan gets one more
 TESTS = ("tests/test_house.py", "tests/pages", f"notebooks/{STEM}.ipynb")
 NOT_OF_IT = [f"--ignore=tests/pages/{folder}" for folder in ("conditions", "rehearsal")]
 
@@ -22,6 +23,9 @@ def course(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", ".*", "build")
     shutil.copytree(ROOT, tmp_path / "course", ignore=ignored)
     shutil.copy(ROOT / "notebooks" / ".ruff.toml", tmp_path / "course" / "notebooks")
+    plan = tmp_path / "course" / "data" / "course.json"
+    row = f'  {{"file": "{STEM}", "title": "Choosing a split", "after": ["13"]}},\n'
+    plan.write_text(plan.read_text().replace(PLANNED, row + PLANNED))
     return tmp_path / "course"
 
 
@@ -45,9 +49,9 @@ def test_a_new_chapter_passes_its_tests_at_once_and_goes_without_a_trace(course)
     before = everything_in(course)
     assert f"notebooks/{STEM}.ipynb" in run(course, "tools.new", CHAPTER=STEM, TITLE=TITLE)
     for command in ("check", "format --check"):
-        own = [f"{folder}/chapters/quantization" for folder in ("course_utils", "tests")]
+        own = [f"{folder}/chapters/choosing_a_split" for folder in ("course_utils", "tests")]
         run(course, "ruff", *command.split(), *own)
-    run(course, "tools.notebook_style", "08")
+    run(course, "tools.notebook_style", "15")
     nbval = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--only-chapters", STEM)
     run(course, "pytest", "-p", "no:cacheprovider", *nbval, *NOT_OF_IT, *TESTS)
     assert "Removed: " in run(course, "tools.new", CHAPTER=STEM, REMOVE="1")
@@ -60,7 +64,7 @@ def test_what_somebody_has_worked_on_is_not_removed_and_what_cannot_be_made_chan
     monkeypatch.setattr(new, "run_pages", lambda root, stem, texts: {})
     for stem, said in [
         ("4_x", "Which chapter"),
-        ("08_x", "not in"),
+        ("15_x", "not in"),
         ("06_floating_point_formats", "is there"),
     ]:
         before = everything_in(course)
@@ -68,7 +72,7 @@ def test_what_somebody_has_worked_on_is_not_removed_and_what_cannot_be_made_chan
             new.make(course, stem, TITLE)
         assert everything_in(course) == before
     new.make(course, STEM, TITLE)
-    for worked_on in ("README.md", f"notebooks/{STEM}.ipynb", "tests/chapters/quantization/new.py"):
+    for worked_on in ("README.md", f"notebooks/{STEM}.ipynb", "tests/chapters/choosing_a_split/new.py"):
         path = course / worked_on
         text = path.read_text() if path.exists() else "own"
         path.write_text(text.replace("| … | 10 |", "| read a trace | 50 |") + "\n")
