@@ -72,7 +72,11 @@ def test_what_somebody_has_worked_on_is_not_removed_and_what_cannot_be_made_chan
             new.make(course, stem, TITLE)
         assert everything_in(course) == before
     new.make(course, STEM, TITLE)
-    for worked_on in ("README.md", f"notebooks/{STEM}.ipynb", "tests/chapters/choosing_a_split/new.py"):
+    for worked_on in (
+        "README.md",
+        f"notebooks/{STEM}.ipynb",
+        "tests/chapters/choosing_a_split/new.py",
+    ):
         path = course / worked_on
         text = path.read_text() if path.exists() else "own"
         path.write_text(text.replace("| … | 10 |", "| read a trace | 50 |") + "\n")
