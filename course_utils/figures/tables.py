@@ -24,7 +24,7 @@ def table(title: str, rows: Sequence[Mapping[str, Any]], *elsewhere: Series | No
     """
     from IPython.display import HTML
 
-    found = next((r for r in (rows, *(e.rows for e in elsewhere if e)) if r), [])
+    found = next((r for r in (rows, *(e.rows for e in elsewhere if e is not None)) if r), [])
     columns = list(found[0]) if found else ["neither measured here nor recorded yet"]
     body = "".join(_row([_cell(row.get(c)) for c in columns]) for row in rows)
     for source in elsewhere:

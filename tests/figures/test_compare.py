@@ -74,6 +74,12 @@ def test_a_table_shows_live_with_a_mark_recorded_without_and_where_it_is_from():
     assert "<table>" in table("nothing yet", []).data
 
 
+def test_a_table_shows_published_rows_that_no_figure_has_a_value_of():
+    rows = [{"model": "7B", "perplexity": 5.68}]
+    html = table("Perplexity", [], Series({}, "published", "published: a paper", rows=rows)).data
+    assert "perplexity" in html and "5.68" in html and "neither measured" not in html
+
+
 def test_spans_add_themselves_from_any_thread_and_after_an_error():
     spans = Spans()
     with pytest.raises(ZeroDivisionError), spans.span("broken", row="a"):
