@@ -82,8 +82,3 @@ def looks(labels: Iterable[str], marker: str = "o") -> Looks:
 def dots(labels: Iterable[str]) -> Looks:
     """Returns how a figure draws its points, without lines between them."""
     return {label: look | {"linestyle": ""} for label, look in looks(labels).items()}
-
-
-def curves(labels: Iterable[str]) -> Looks:
-    """Returns how a figure draws what a formula gives: lines that differ, without markers."""
-    return looks(labels, "")

@@ -1,14 +1,14 @@
 """What the exercises are checked on, and what their checks compare with, torchao's for one."""
 
-import logging
 import random
 from contextlib import suppress
-from importlib import import_module
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from course_utils.core.running import quiet_import
+
+PRIMITIVES = "torchao.quantization.quant_primitives"
 Parts = tuple[Tensor, Tensor, Tensor]  # codes, scales and zero points
 
 
@@ -25,7 +25,7 @@ def by_torchao(x: Tensor, bits: int, group: int) -> Parts:
 
     Raises: ImportError where torchao can't be imported.
     """
-    torchao = _imported_torchao()
+    torchao = quiet_import(PRIMITIVES)
     block = (*[1] * (x.ndim - 1), group)
     ends = {"quant_min": 0, "quant_max": 2**bits - 1}
     scales, zeros = torchao.choose_qparams_affine(
@@ -47,20 +47,10 @@ def by_hand(x: Tensor, bits: int, group: int) -> Parts:
     return codes.flatten(-2), scales.squeeze(-1), zeros.squeeze(-1).to(torch.uint8)
 
 
-def _imported_torchao() -> Any:
-    """torchao's primitives, imported without its warnings of kernels that aren't built."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        return import_module("torchao.quantization.quant_primitives")
-    finally:
-        logging.disable(before)
-
-
 def import_torchao() -> None:
     """Imports what `by_torchao` needs, where it can be imported."""
     with suppress(ImportError):
-        _imported_torchao()
+        quiet_import(PRIMITIVES)
 
 
 def kinds_of_groups(group: int) -> dict[str, Tensor]:

@@ -29,7 +29,7 @@ def test_without_torchao_the_check_of_affine_compares_with_ours(monkeypatch):
     def refuse(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(references, "import_module", refuse)
+    monkeypatch.setattr(references, "quiet_import", refuse)
     with pytest.raises(ImportError):
         references.by_torchao(torch.ones(4), 4, 4)
     references.import_torchao()
