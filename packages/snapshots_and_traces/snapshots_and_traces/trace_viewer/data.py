@@ -13,10 +13,10 @@ from snapshots_and_traces.trace_viewer.lanes import Lane, lanes
 from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.idle import WAITS, Idle, idle_times
 from snapshots_and_traces.traces.report import (
+    ON_HOST,
     WORDS,
     Overview,
     about,
-    busiest,
     overview,
     printable,
     ran_in_words,
@@ -49,7 +49,7 @@ def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
 
 def _busiest_first(trace: Trace) -> list[int]:
     """The GPUs; the host where there is none."""
-    first = busiest(trace)
+    first = measures.busiest(trace)
     return [first, *(gpu for gpu in trace.devices if gpu != first)]
 
 
@@ -83,7 +83,13 @@ def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -
         "says": ran_in_words(trace, seen.device) if is_gpu else "",
         "look": seen.look,
         "parts": [
-            [WORDS[what], PARTS[what], int(_nanoseconds(took)), took / whole, longest[what]]
+            [
+                _word(what, seen.device),
+                PARTS[what],
+                int(_nanoseconds(took)),
+                took / whole,
+                longest[what],
+            ]
             for what, took in seen.parts.items()
             if took > 1e-9
         ],
@@ -104,10 +110,16 @@ def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -
     }
 
 
+def _word(part: str, device: int) -> str:
+    return (WORDS if device >= 0 else WORDS | ON_HOST)[part]
+
+
 def _host_idle(trace: Trace) -> Idle:
-    """When the host ran no operator: without a cause of WAITS."""
+    """When the host ran no operator."""
     spans = measures.host_gaps(trace)
-    return Idle(spans, np.full(len(spans), len(WAITS)), np.full(len(spans), -1))
+    shares = np.zeros((len(spans), len(WAITS)))
+    shares[:, WAITS.index("python")] = spans[:, 1] - spans[:, 0]
+    return Idle(spans, shares, np.full(len(spans), -1), {}, {})
 
 
 def _longest(
@@ -115,7 +127,6 @@ def _longest(
 ) -> dict[str, list[list[int]]]:
     """For each part, where its longest are: [0, an idle time] or [1, an event], longest first."""
     kernels = trace.on(seen.device, Kind.KERNEL)
-    gaps = {wait: idle.why == n for n, wait in enumerate((*WAITS, "python"))}
     events = {
         "computing": kernels & ~trace.messages,
         "communication": kernels & trace.messages,
@@ -125,8 +136,8 @@ def _longest(
     if seen.device < 0:
         events["data"] = trace.named(LOADER)
     found = {}
-    for what, which in gaps.items():
-        found[what] = [[0, int(i)] for i in _most(idle.seconds, which)]
+    for what, took in zip(WAITS, idle.shares.T, strict=True):
+        found[what] = [[0, int(i)] for i in _most(took, took > 0)]
     for what, which in events.items():
         shown = which & (place >= 0)
         found[what] = [[1, int(place[i])] for i in _most(trace.seconds, shown)]

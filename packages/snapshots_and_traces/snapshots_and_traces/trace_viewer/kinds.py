@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from snapshots_and_traces.traces.idle import WAITS, blocking
+from snapshots_and_traces.traces.idle import blocking
 from snapshots_and_traces.traces.trace import Kind, Trace
 
 BLOCKING, MESSAGE = (
@@ -19,10 +19,13 @@ KINDS = {  # in the order of a legend: the word, and three shades of which a nam
     int(Kind.COPY): ("copy or memset", ("#CC79A7",) * 3),
     int(Kind.OTHER): ("Python or other", ("#DDD8CC", "#D3CDBE", "#E6E2D8")),
 }
-IDLE = dict(zip(WAITS, ("#CDB38F", "#FBDCA0", "#B4E0D0", "#E2E2E2"), strict=True))
+IDLE = {
+    "data": "#CDB38F", "ranks": "#D9C7EC", "allocating": "#F2B8B0", "synchronising": "#FBDCA0",
+    "loading": "#C9D6A3", "python": "#B9C4D6", "launching": "#B4E0D0", "other": "#E2E2E2",
+}  # fmt: skip
 PARTS = IDLE | {
     "computing": "#F0E442", "communication": "#7B5EA7", "copying": "#CC79A7",
-    "operators": "#93C6E8", "python": "#E2E2E2",
+    "operators": "#93C6E8",
 }  # fmt: skip
 
 

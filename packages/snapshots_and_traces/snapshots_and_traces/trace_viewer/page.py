@@ -33,7 +33,7 @@ class TracePage(OfflinePage):
         first = self.words["devices"][0]
         return [
             *filter(None, [*self.words["about"], first["says"]]),
-            f"Look first at {first['look']}.",
+            f"Look first at {first['look'][0]}.",
         ]
 
 

@@ -178,11 +178,13 @@ function showDevice(place) {
     const gpu = device.number >= 0
     $("sentence").textContent = [...words.about, device.says].join(" ")
     $("where-title").textContent = gpu ? `Where the time of GPU ${device.number} went` : "Where the host's time went"
-    $("look").textContent = `Look first at ${device.look}.`
-    for (const list of ["parts", "tops", "steps"]) $(list).replaceChildren()
+    for (const list of ["parts", "look", "tops", "steps"]) $(list).replaceChildren()
     for (const [what, colour, took, share, places] of device.parts) {
         entry($("parts"), colour, what, timeText(took), share, () => visit(what, places))
     }
+    device.look.forEach((one, i) => {
+        put($("look"), "p", `${i ? "Then" : "Look first"} at ${one}.`)
+    })
     $("tops-title").textContent = gpu ? "Kernels by their time" : "Operators by their own time"
     for (const [name, times, took] of device.tops) {
         const said = `${count(times)} × ${name.replace(/^void /, "")}`

@@ -1,74 +1,129 @@
-"""Why a device computed nothing: each moment of a window, by what it waited for."""
+"""Why a device computed nothing: each moment of a window, by what the device waited for."""
 
+import re
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
 from snapshots_and_traces.traces import intervals
-from snapshots_and_traces.traces.trace import BLOCKING, LOADER, PAGEABLE, Kind, Trace
+from snapshots_and_traces.traces.trace import (
+    ALLOCATING,
+    BLOCKING,
+    LOADER,
+    PAGEABLE,
+    RANKS,
+    Kind,
+    Trace,
+)
 
-JITTER = 5e-6  # seconds between the clocks of host and device
-WAITS = ("data", "synchronising", "launching", "other")
+LATENCY = 2e-5  # seconds: a launched kernel begins sooner on a device that is free
+LONG = 1e-4  # seconds: Python between two operators takes less, and so does a call that enqueues
+NO_LAUNCH = 2e-4  # seconds: no call that only launches takes as long on a device that is free
+QUEUE = 1024  # launches: further ahead of a device no host gets
+GRAPH = re.compile(r"(cuda|hip|cu)GraphLaunch")  # may take as long as it has nodes
+WAITS = (
+    "data", "ranks", "allocating", "synchronising", "loading", "python", "launching", "other"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Idle:
     """Times without a kernel or a copy on a device, in order.
 
-    `spans` are rows of (begin, end) in seconds, `why` places in WAITS, `ended_by` the places of
-    the events that began when an idle time ended, or next; -1 where none did.
+    `spans` are rows of (begin, end) in seconds; `shares` has the seconds of each by its causes, in
+    columns as WAITS, and `why` the largest; `ended_by` the places of the events that began when an
+    idle time ended, or next, -1 where none did; `charged` the calls that waited, by their places,
+    with the seconds of idle time that each cost; `does` when the threads asked did what, by the
+    thread that launched.
     """
 
     spans: np.ndarray
-    why: np.ndarray
+    shares: np.ndarray
     ended_by: np.ndarray
+    charged: dict[int, float]
+    does: dict[int, dict[str, np.ndarray]]
 
     @property
     def seconds(self) -> np.ndarray:
         """How long each was."""
         return np.asarray(self.spans[:, 1] - self.spans[:, 0])
 
+    @property
+    def why(self) -> np.ndarray:
+        """For each, the place of its largest cause in WAITS."""
+        return np.asarray(self.shares.argmax(axis=1))
 
-def breakdown(trace: Trace, device: int, window: tuple[float, float]) -> dict[str, float]:
+
+def breakdown(
+    trace: Trace, device: int, window: tuple[float, float], idle: Idle | None = None
+) -> dict[str, float]:
     """A window's seconds, each once: computing, or what the device did or waited for instead.
 
-    - computing: a kernel other than NCCL's ran, whatever ran beside it.
-    - communication: only kernels of NCCL ran.
-    - copying: only copies and memsets ran.
+    - computing: a kernel that isn't communication ran, whatever ran beside it.
+    - communication: only kernels or copies between GPUs ran.
+    - copying: only other copies and memsets ran.
 
-    The rest is idle. What ended it was launched by a call on the host. Did that call end only when
-    the device was idle, then the host was late, and the idle time is by its reason:
+    The rest is idle. What ended it was launched by a call on the host. If that call had returned
+    before the device fell idle, the launch was in time: `other`. Else the host was late, and the
+    time is divided by what the thread that launched, and the thread of the steps, did meanwhile:
 
-    - data: a DataLoader's `next` covered at least half of the idle time.
-    - synchronising: a call that returns when the device is done, or a copy to or from pageable
-      memory, still waited as the device fell idle, so that nothing could be launched ahead
-      (a GPU's clock is believed to 5 µs).
-    - launching: neither; the host was slower than the device (launch-bound).
-    - other: the launch was in time or isn't known. The device waited for another stream, or went
-      from kernel to kernel (1–2 µs each).
+    - data: it was in a DataLoader's `next`.
+    - ranks: it waited for other ranks (gloo, MPI).
+    - allocating: it took memory from the driver or gave it back (cudaMalloc, cudaFree).
+    - loading: it was in one call of the driver far longer than a launch: a kernel's first use.
+    - synchronising: it was in a call that returns when the device is done; and what such a call
+      cost later. A wait holds the host up for w seconds: without it each later launch would have
+      come up to w seconds earlier. So the next idle times, where the host was only late (the two
+      below), are charged to it, up to w seconds in all.
+    - python: it was in no operator and no call for at least 100 µs.
+    - launching: the rest. The host launches more slowly than the device computes.
 
-    Source: HolisticTraceAnalysis, "Idle Time Breakdown", asks whether the launch began after the
-    kernel before it ended, for each stream; here for the whole device, and whether it ended.
+    Other has what no host explains: the device waited for another stream, went from kernel to
+    kernel (1–2 µs each), or the file doesn't have the launch.
+
+    `idle` are the idle times of the same window, where they are known already.
+    Source of "late": HolisticTraceAnalysis, "Idle Time Breakdown", which asks it for each stream.
     """
     kernels = trace.on(device, Kind.KERNEL)
+    messages = trace.on(device, Kind.KERNEL, Kind.COPY) & trace.messages
     computing = intervals.within(trace.moments(kernels & ~trace.messages), *window)
-    running = intervals.within(trace.moments(kernels), *window)
+    running = intervals.within(trace.moments(kernels | messages), *window)
     using = intervals.within(trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY)), *window)
     found = {
         "computing": intervals.length(computing),
         "communication": intervals.length(running) - intervals.length(computing),
         "copying": intervals.length(using) - intervals.length(running),
     }
-    idle = idle_times(trace, device, window)
-    return found | {wait: float(idle.seconds[idle.why == n].sum()) for n, wait in enumerate(WAITS)}
+    idle = idle or idle_times(trace, device, window)
+    return found | dict(zip(WAITS, idle.shares.sum(axis=0).tolist(), strict=True))
 
 
 def idle_times(trace: Trace, device: int, window: tuple[float, float]) -> Idle:
-    """When nothing ran on a device in a window, each time with its cause as `breakdown` says."""
+    """When nothing ran on a device in a window, each time with its causes as `breakdown` says."""
     using = trace.moments(trace.on(device, Kind.KERNEL, Kind.COPY))
     spans = intervals.gaps(using, *window)
     ended_by = _begun_at(trace, device, spans[:, 1])
-    return Idle(spans, _reasons(trace, spans, ended_by), ended_by)
+    shares = np.zeros((len(spans), len(WAITS)))
+    launch = np.where(ended_by >= 0, trace.launch[ended_by], -1)
+    steps = trace.host.steps_thread  # also asked for what nothing ended, up to the window's end
+    by = np.where(launch >= 0, trace.thread[launch], steps)
+    launched = np.where(launch >= 0, trace.end[launch], np.where(ended_by < 0, np.inf, -np.inf))
+    late = launched > spans[:, 0]
+    does = {}
+    for thread in np.unique(by[late]).tolist():
+        mine = late & (by == thread)
+        until = np.clip(launched[mine], spans[mine, 0], spans[mine, 1])
+        does[thread] = _doing(trace, asked(trace, thread), window)
+        shares[mine] = _by_host(does[thread], spans[mine], until)
+    shares[~late, -1] = (spans[:, 1] - spans[:, 0])[~late]
+    charged = _charge(trace, using, spans, by, shares)
+    return Idle(spans, shares, ended_by, charged, does)
+
+
+def asked(trace: Trace, thread: int) -> list[int]:
+    """Whose doing explains why a thread launched late: its own, the steps', autograd's."""
+    return [thread, trace.host.steps_thread, *trace.host.backward_threads]
 
 
 def loads(trace: Trace) -> np.ndarray:
@@ -92,16 +147,93 @@ def waits(trace: Trace) -> np.ndarray:
     return trace.moments(blocking(trace))
 
 
-def _reasons(trace: Trace, spans: np.ndarray, ended_by: np.ndarray) -> np.ndarray:
-    """For each idle time, which of WAITS."""
-    waited = waits(trace)
-    blocked = intervals.union(waited[:, 0], waited[:, 1] + JITTER)
-    by_data = intervals.covered(loads(trace), spans) >= (spans[:, 1] - spans[:, 0]) / 2
-    by_waiting = intervals.inside(blocked, spans[:, 0])
-    reasons = np.select([by_data, by_waiting], [0, 1], 2)
-    launches = np.where(ended_by >= 0, trace.launch[ended_by], -1)
-    launched_at = np.where(launches >= 0, trace.end[launches], -np.inf)
-    return np.where(launched_at > spans[:, 0], reasons, 3)
+def _doing(trace: Trace, threads: list[int], window: tuple[float, float]) -> dict[str, np.ndarray]:
+    """When, in a window, some threads of the host did what WAITS names."""
+    mine = np.isin(trace.thread, threads) & (trace.device < 0)
+    calls, blocks = mine & (trace.kind == Kind.RUNTIME), blocking(trace)
+    took = trace.named(ALLOCATING) & calls
+    ranks = mine & trace.named(RANKS) & (trace.seconds >= LONG)
+    if ranks.any():  # that a collective is only launched in NCCL's, the GPU waits
+        sent = np.sort(trace.start[trace.launch[trace.messages & (trace.launch >= 0)]])
+        first, last = (np.searchsorted(sent, at[ranks]) for at in (trace.start, trace.end))
+        ranks[ranks] = first == last
+    long = calls & ~took & ~blocks & ~trace.named(GRAPH) & (trace.seconds >= NO_LAUNCH)
+    loader = mine & trace.named(LOADER)
+    named = trace.moments(calls | loader | ranks | (mine & (trace.kind == Kind.OPERATOR)))
+    python = intervals.gaps(named, *window)
+    return {
+        "data": trace.moments(loader),
+        "ranks": trace.moments(ranks),
+        "allocating": trace.moments(took),
+        "synchronising": trace.moments(calls & blocks & ~took),
+        "loading": trace.moments(long),
+        "python": python[python[:, 1] - python[:, 0] >= LONG],
+    }
+
+
+def _by_host(does: dict[str, np.ndarray], spans: np.ndarray, until: np.ndarray) -> np.ndarray:
+    """The seconds of idle times by WAITS: what the threads did until the launch had returned."""
+    host = np.column_stack([spans[:, 0], until])
+    found, before = np.zeros((len(spans), len(WAITS))), np.zeros(len(spans))
+    seen = np.empty((0, 2))
+    for place, what in enumerate(WAITS[:-2]):  # what comes first counts where two hold
+        both = np.concatenate([seen, does[what]])
+        seen = intervals.union(both[:, 0], both[:, 1])
+        so_far = intervals.covered(seen, host)
+        found[:, place] = so_far - before
+        before = so_far
+    begins = spans[:, 1] - until  # from the launch to the kernel
+    found[:, -1] = np.where(begins > LATENCY, begins, 0)
+    found[:, -2] = np.maximum(spans[:, 1] - spans[:, 0] - found.sum(axis=1), 0)
+    return found
+
+
+def _charge(
+    trace: Trace, using: np.ndarray, spans: np.ndarray, by: np.ndarray, shares: np.ndarray
+) -> dict[int, float]:
+    """Moves idle time of a late host, in `shares`, to the waits that made it late, the oldest
+    first; returns how much each call was charged. A wait counts for QUEUE launches.
+    """
+    late = [WAITS.index("python"), WAITS.index("launching")]
+    calls = np.flatnonzero(blocking(trace))
+    calls = calls[np.argsort(trace.start[calls], kind="stable")]
+    held = dict(zip(calls.tolist(), _held(using, trace, calls).tolist(), strict=True))
+    allocates = trace.named(ALLOCATING)
+    launches = np.sort(trace.start[trace.launch[trace.launch >= 0]])
+    reach = np.searchsorted(launches, trace.end[calls]) + QUEUE
+    until = dict(zip(calls.tolist(), reach.tolist(), strict=True))
+    now = np.searchsorted(launches, spans[:, 0])
+    charged: dict[int, float] = {}
+    for thread in np.unique(by).tolist():
+        to_come = deque(calls[np.isin(trace.thread[calls], asked(trace, thread))].tolist())
+        open_now: deque[int] = deque()
+        ended = (by == thread) & (shares[:, late].sum(axis=1) > 0)
+        for gap in np.flatnonzero(ended).tolist():
+            while to_come and trace.start[to_come[0]] <= spans[gap, 0]:
+                open_now.append(to_come.popleft())
+            while open_now and (until[open_now[0]] < now[gap] or held[open_now[0]] <= 0):
+                open_now.popleft()
+            for column in late:
+                for call in open_now:
+                    took = min(held[call], float(shares[gap, column]))
+                    held[call] -= took
+                    shares[gap, column] -= took
+                    to = "allocating" if allocates[call] else "synchronising"
+                    shares[gap, WAITS.index(to)] += took
+                    charged[call] = charged.get(call, 0.0) + took
+                    if shares[gap, column] <= 0:
+                        break
+    return {call: took for call, took in charged.items() if took > 0}
+
+
+def _held(using: np.ndarray, trace: Trace, calls: np.ndarray) -> np.ndarray:
+    """For how long each call waited: from its begin until the device last worked in it."""
+    start, end = trace.start[calls], trace.end[calls]
+    if not len(using):
+        return np.zeros(len(calls))
+    last = np.searchsorted(using[:, 0], end, side="left") - 1
+    done = np.where(last >= 0, using[last, 1], -np.inf)
+    return np.asarray(np.maximum(np.minimum(done, end) - start, 0))
 
 
 def _begun_at(trace: Trace, device: int, ends: np.ndarray) -> np.ndarray:

@@ -26,40 +26,46 @@ def busy(trace: Trace, device: int, window: tuple[float, float]) -> float:
     return intervals.length(intervals.within(ran, *window))
 
 
+def busiest(trace: Trace) -> int:
+    """The GPU whose kernels ran for most seconds; -1 for a trace without."""
+    return max(trace.devices, key=lambda gpu: busy(trace, gpu, trace.window(gpu)), default=-1)
+
+
 def communication(trace: Trace, device: int, window: tuple[float, float]) -> tuple[float, float]:
-    """Seconds in which kernels of NCCL or RCCL ran in a window, and in which others ran beside.
+    """Seconds of a window in which GPUs sent to each other, and in which other kernels ran beside.
 
     Source of the method: HolisticTraceAnalysis, "Communication Computation Overlap".
     """
     kernels = trace.on(device, Kind.KERNEL)
-    sent = intervals.within(trace.moments(kernels & trace.messages), *window)
+    sending = trace.on(device, Kind.KERNEL, Kind.COPY) & trace.messages
+    sent = intervals.within(trace.moments(sending), *window)
     computed = trace.moments(kernels & ~trace.messages)
     return intervals.length(sent), float(intervals.covered(computed, sent).sum())
 
 
 def host_breakdown(trace: Trace) -> dict[str, float]:
-    """Seconds from the first operator's begin to the last one's end, on any thread, each once.
+    """Seconds of the steps on the host, or of the whole capture, each once.
 
-    - data: a DataLoader's `next` ran, whatever it called.
-    - operators: else an operator ran, on any thread.
+    - data: the thread of the steps was in a DataLoader's `next`, whatever it called.
+    - operators: else an operator ran on that thread or on one of autograd's.
     - python: neither did.
     """
-    start, end = host_window(trace)
-    loading = intervals.within(trace.moments(trace.named(LOADER)), start, end)
+    start, end = trace.window(-1)
+    loading = intervals.within(_loading(trace), start, end)
     data, python = intervals.length(loading), intervals.length(host_gaps(trace))
     return {"data": data, "operators": end - start - data - python, "python": python}
 
 
-def host_window(trace: Trace) -> tuple[float, float]:
-    """From the first operator's begin to the last one's end, in seconds."""
-    ran = trace.kind == Kind.OPERATOR
-    return float(trace.start[ran].min()), float(trace.end[ran].max())
-
-
 def host_gaps(trace: Trace) -> np.ndarray:
-    """When neither an operator nor a DataLoader ran on any thread: rows of (begin, end)."""
-    ran = (trace.kind == Kind.OPERATOR) | trace.named(LOADER)
-    return intervals.gaps(trace.moments(ran), *host_window(trace))
+    """When these threads ran neither an operator nor a DataLoader: rows of (begin, end)."""
+    asked = [trace.host.steps_thread, *trace.host.backward_threads]
+    ran = (trace.kind == Kind.OPERATOR) & np.isin(trace.thread, asked)
+    both = np.concatenate([trace.moments(ran), _loading(trace)])
+    return intervals.gaps(intervals.union(both[:, 0], both[:, 1]), *trace.window(-1))
+
+
+def _loading(trace: Trace) -> np.ndarray:
+    return trace.moments(trace.named(LOADER) & (trace.thread == trace.host.steps_thread))
 
 
 def launch_queue(trace: Trace, device: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,11 +82,13 @@ def launch_queue(trace: Trace, device: int) -> tuple[np.ndarray, np.ndarray]:
     return times[order], np.cumsum(changes[order])
 
 
-def mean_queue(trace: Trace, device: int, window: tuple[float, float]) -> float:
-    """The queue's length, averaged over the time of a window."""
+def queue_in(trace: Trace, device: int, window: tuple[float, float]) -> tuple[float, float]:
+    """The queue's mean length over the time of a window, and the share of it with an empty one."""
     times, lengths = launch_queue(trace, device)
-    edges = np.clip(np.append(times, window[1]), *window)
-    return float((np.diff(edges) * lengths).sum() / (window[1] - window[0] or 1.0))
+    edges = np.clip(np.concatenate([[window[0]], times, [window[1]]]), *window)
+    took, whole = np.diff(edges), window[1] - window[0] or 1.0
+    lengths = np.append(0, lengths)
+    return float((took * lengths).sum() / whole), float(took[lengths == 0].sum() / whole)
 
 
 def top_kernels(trace: Trace, device: int) -> list[Total]:
@@ -105,17 +113,12 @@ def _totals(trace: Trace, which: np.ndarray, seconds: np.ndarray) -> list[Total]
 
 
 def _own_seconds(trace: Trace, which: np.ndarray) -> np.ndarray:
-    """Each event's seconds without those shared with events that began directly inside it."""
-    thread, start, end = trace.thread[which], trace.start[which], trace.end[which]
-    own = trace.seconds[which].copy()
-    around: list[int] = []
-    last = -1
-    for i in np.lexsort((-end, start, thread)).tolist():
-        if thread[i] != last:
-            around, last = [], thread[i]
-        while around and start[i] >= end[around[-1]]:
-            around.pop()
-        if around:
-            own[around[-1]] -= min(end[i], end[around[-1]]) - start[i]
-        around.append(i)
-    return np.maximum(own, 0)
+    """Each operator's seconds without those shared with operators that began directly inside."""
+    around = trace.host.parent.copy()
+    inside = np.flatnonzero(which)
+    while (skipped := inside[(around[inside] >= 0) & ~which[around[inside]]]).size:
+        around[skipped] = around[around[skipped]]
+    own, inside = trace.seconds.copy(), inside[around[inside] >= 0]
+    shared = np.minimum(trace.end[inside], trace.end[around[inside]]) - trace.start[inside]
+    np.subtract.at(own, around[inside], shared)
+    return np.maximum(own[which], 0)

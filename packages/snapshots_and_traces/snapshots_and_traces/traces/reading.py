@@ -50,6 +50,7 @@ LONGEST = 1e11  # µs, 28 hours: no event lasts longer, nor is it so far from th
 UNSET = 1e7  # µs: where the others are later than that, a time of 0 is none
 LARGEST = 2**62
 MOST_DEVICES = 1024  # in one process; a larger number is a process's own
+OVERRUN = "a duration that runs over the next of its stream, cut there"
 NO_TIME, NO_FIELDS = "an impossible time or duration", "no name, thread or time that can be"
 CONTROL = bytes.maketrans(bytes(range(32)), b" " * 32)
 LONE = re.compile(  # half of a character that two escapes write
@@ -283,17 +284,21 @@ class _Columns:
         for kinds, phase in (((Kind.RUNTIME,), "s"), ((Kind.KERNEL, Kind.COPY), "f")):
             lacking = np.flatnonzero(np.isin(kind, kinds) & (link < 0))
             link[lacking] = self.linked_by_flow(phase, thread[lacking], start[lacking])
+        device = np.array(self.device)[possible]
+        launch = _launches(kind, link, self.process_of(thread))
+        overrun = _cut_overruns(start, took, np.where(device >= 0, thread, -1), launch)
         gpus, about = file.deviceProperties, dict_or_empty(file.distributedInfo)
         rank, size = _whole(about.get("rank")), _whole(about.get("world_size"))
         return Trace(
             np.array(self.name)[possible], kind, thread, (start - start.min()) / 1e6, took / 1e6,
-            np.array(self.device)[possible], _launches(kind, link, self.process_of(thread)),
+            device, launch,
             np.array(self.numbers)[possible],
             list(self.names), [(str(process), str(one)) for process, one in self.threads],
             self.allocated,
             [str(dict_or_empty(gpu).get("name")) for gpu in gpus] if isinstance(gpus, list) else [],
             (rank, size) if 0 <= rank < size else None,
             left_out={what: n for what, n in self.left_out.most_common() if n},
+            repaired={OVERRUN: overrun} if overrun else {},
         )  # fmt: skip
 
     def process_of(self, thread: np.ndarray) -> np.ndarray:
@@ -337,6 +342,25 @@ def _launches(kind: np.ndarray, link: np.ndarray, process: np.ndarray) -> np.nda
     same = link[calls[at]] == link[launched]
     launch[launched[same]] = calls[at[same]]
     return launch
+
+
+def _cut_overruns(
+    start: np.ndarray, took: np.ndarray, stream: np.ndarray, launch: np.ndarray
+) -> int:
+    """Cuts what lasts longer than the whole of what comes next on its stream, which runs in order;
+    how many there were. The nodes of one CUDA graph may run beside each other.
+    """
+    places = np.flatnonzero(stream >= 0)
+    order = places[np.lexsort((start[places], stream[places]))]
+    one, following = order[:-1], order[1:]
+    over = (stream[one] == stream[following]) & (
+        start[one] + took[one] > start[following] + took[following]
+    )
+    over &= (start[one] < start[following]) & (
+        (launch[one] < 0) | (launch[one] != launch[following])
+    )
+    took[one[over]] = start[following[over]] - start[one[over]]
+    return int(over.sum())
 
 
 def _whole(value: Any) -> int:

@@ -3,51 +3,29 @@
 from dataclasses import dataclass
 
 from snapshots_and_traces.traces import measures
-from snapshots_and_traces.traces.idle import WAITS, breakdown, idle_times
-from snapshots_and_traces.traces.reading import TraceError
-from snapshots_and_traces.traces.trace import Kind, Trace
+from snapshots_and_traces.traces.findings import LONGEST, UNKNOWN, Finding, findings
+from snapshots_and_traces.traces.idle import breakdown, idle_times
+from snapshots_and_traces.traces.trace import Trace
 from snapshots_and_traces.units import seconds_text, shortened
 
 WORDS = {
     "computing": "computing",
     "communication": "only communication",
     "copying": "only copies",
-    "data": "waiting for a DataLoader",
+    "data": "idle, waiting for a DataLoader",
+    "ranks": "idle, the host waits for other ranks",
+    "allocating": "idle, the driver allocates memory",
     "synchronising": "idle after a synchronising call",
+    "loading": "idle in a long call of the driver",
+    "python": "idle, the host outside operators",
     "launching": "idle, launched too late",
     "other": "idle for another reason",
     "operators": "operators",
-    "python": "neither: Python, or not traced",
 }
+ON_HOST = {"data": "waiting for a DataLoader", "python": "neither: Python, or not traced"}
 LONGEST_NAME = 72  # characters
-PAUSE = 0.1  # seconds: no launch takes as long
-PAUSES = set(WAITS) - {"data"}  # a batch may take as long, step after step
 TOP = 5
 TOLD = 3  # kinds of events that were left out
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Look at `what` where it takes more than the share `above` of the time; `words` say where."""
-
-    what: str
-    above: float
-    words: str
-
-
-RULES = (  # of those that hold, the one with the largest share is said
-    Rule("data", 0.1, "the input: more workers, prefetch_factor, or less work for each sample"),
-    Rule(
-        "synchronising",
-        0.1,
-        "the calls that wait for the GPU (.item(), .cpu()), and the host after",
-    ),
-    Rule("launching", 0.15, "the launches: torch.compile, CUDA graphs, foreach, larger batches"),
-    Rule("communication", 0.1, "the messages: send them while the backward pass computes"),
-    Rule("copying", 0.1, "the copies: pinned memory, non_blocking=True, or no copy at all"),
-    Rule("other", 0.2, "the timeline: streams that wait for each other, launches it lacks"),
-    Rule("python", 0.4, "Python between the operators: fewer and larger operators"),
-)
 
 
 def summary(trace: Trace, by_step: bool = False) -> str:
@@ -55,7 +33,7 @@ def summary(trace: Trace, by_step: bool = False) -> str:
 
     Raises: TraceError where it has neither kernels nor operators.
     """
-    lines, seen = [*about(trace)], overview(trace, busiest(trace))
+    lines, seen = [*about(trace)], overview(trace, measures.busiest(trace))
     if trace.devices:
         lines += _gpu(trace, seen)
         others = [gpu for gpu in trace.devices if gpu != seen.device]
@@ -63,32 +41,33 @@ def summary(trace: Trace, by_step: bool = False) -> str:
         lines += _by_step(trace, seen.device) if by_step else []
         lines += ["Kernels by their time:", *_top(seen.tops)]
     else:
-        lines += ["The host, from the first operator to the last:", *_parts(seen.parts)]
+        steps = "in the steps" if trace.steps else "from the first event to the last"
+        lines += [f"The host, {steps}:", *_parts(seen.parts, ON_HOST)]
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
     if most := [f"{n / 1e6:.3g} MB allocated on {name}" for name, n in trace.allocated.items()]:
         lines += [f"Memory: at most {', '.join(sorted(most))}."]
-    return "\n".join([*lines, f"Look first at {seen.look}."])
+    for place, look in enumerate(seen.look):
+        lines.append(f"{'Then' if place else 'Look first'} at {look}.")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Overview:
     """Where the time of a GPU went, or of the host (`device` is -1): seconds by part of a window,
-    names by their time, and where to look first.
+    names by their time, and what to look at first.
     """
 
     device: int
     window: tuple[float, float]
     parts: dict[str, float]
     tops: list[measures.Total]
-    look: str
+    found: list[Finding]
 
-
-def busiest(trace: Trace) -> int:
-    """The GPU whose kernels ran for most seconds; -1 for a trace without."""
-    return max(
-        trace.devices, key=lambda gpu: measures.busy(trace, gpu, trace.window(gpu)), default=-1
-    )
+    @property
+    def look(self) -> list[str]:
+        """What to look at first, a line each: what to do, its share, and where."""
+        return [in_words(one, self.device) for one in self.found]
 
 
 def overview(trace: Trace, device: int) -> Overview:
@@ -96,36 +75,24 @@ def overview(trace: Trace, device: int) -> Overview:
 
     Raises: TraceError where the trace has neither kernels nor operators.
     """
+    window = trace.window(device)
     if device >= 0:
-        window = trace.window(device)
-        parts, tops = breakdown(trace, device, window), measures.top_kernels(trace, device)
-        pause = float(idle_times(trace, device, window).seconds.max(initial=0.0))
-        return Overview(device, window, parts, tops, look_first(parts, tops, pause))
-    if not (trace.kind == Kind.OPERATOR).any():
-        raise TraceError("it has neither kernels nor operators: was it torch.profiler that traced?")
+        idle = idle_times(trace, device, window)
+        parts, tops = breakdown(trace, device, window, idle), measures.top_kernels(trace, device)
+        return Overview(device, window, parts, tops, findings(trace, device, parts, idle))
     parts, tops = measures.host_breakdown(trace), measures.top_operators(trace)
-    return Overview(device, measures.host_window(trace), parts, tops, look_first(parts, tops))
+    return Overview(device, window, parts, tops, findings(trace, device, parts))
 
 
-def look_first(parts: dict[str, float], tops: list[measures.Total], pause: float = 0.0) -> str:
-    """What RULES say to a breakdown in seconds; the longest kernel or operator if none holds.
-
-    None needs to hold where less than half of the time is computing: the largest is said then. A
-    `pause`, the longest idle time, that is most of an idle part comes before what that part says,
-    unless a DataLoader was why.
-    """
-    whole = sum(parts.values()) or 1.0
-    hold = [rule for rule in RULES if parts.get(rule.what, 0.0) > rule.above * whole]
-    if not hold and parts.get("computing", whole) < whole / 2:
-        hold = list(RULES)
-    if hold:
-        rule = max(hold, key=lambda rule: parts.get(rule.what, 0.0))
-        if rule.what in PAUSES and pause > max(PAUSE, parts[rule.what] / 2):
-            what = "first use, an allocation, compiling? Trace some steps later"
-            return f"one pause of {seconds_text(pause)}, {pause / whole:.0%} of the time: {what}"
-        return f"{rule.words} ({WORDS[rule.what]}: {parts[rule.what] / whole:.0%} of the time)"
-    share = tops[0].seconds / (sum(total.seconds for total in tops) or 1.0)
-    return f"what takes longest ({short(tops[0].name)}: {share:.0%} of what ran)"
+def in_words(found: Finding, device: int = 0) -> str:
+    """A finding in a line."""
+    if found.cause == LONGEST:
+        return f"{found.words} ({short(found.where)}: {found.share:.0%} of what ran)"
+    what = WORDS["other" if found.cause == UNKNOWN else found.cause]
+    if device < 0:
+        what = ON_HOST.get(found.cause, what)
+    where = f", {short(found.where)}" if found.where else ""
+    return f"{found.words} ({what}: {found.share:.0%} of the time{where})"
 
 
 def about(trace: Trace) -> list[str]:
@@ -136,6 +103,8 @@ def about(trace: Trace) -> list[str]:
     rank = " of rank {} of {}".format(*trace.rank) if trace.rank else ""
     took = seconds_text(float(trace.end.max() - trace.start.min()))
     first = f"{len(trace.start):,} events{rank}, {where}, in {took}."
+    for what, n in trace.repaired.items():
+        first += f" Repaired: {n:,} with {what}."
     if trace.left_out:
         left = [f"{n:,} with {short(what)}" for what, n in trace.left_out.items()]
         more = f" and {len(left) - TOLD} more kinds" if len(left) > TOLD else ""
@@ -159,27 +128,30 @@ def _steps(trace: Trace) -> str:
 
 def _gpu(trace: Trace, seen: Overview) -> list[str]:
     sent, hidden = measures.communication(trace, seen.device, seen.window)
-    waiting = measures.mean_queue(trace, seen.device, seen.window)
-    beside = {
-        "communication": f"{seconds_text(sent)} in all, {hidden / (sent or 1.0):.0%} hidden "
-        "behind computing",
-        "launching": f"{waiting:.1f} launches are waiting on average",
-    }
-    return [ran_in_words(trace, seen.device), *_parts(seen.parts, beside)]
+    mean, empty = measures.queue_in(trace, seen.device, seen.window)
+    words = dict(WORDS)
+    if sent:
+        share = f"{hidden / sent:.0%} hidden behind computing"
+        words["communication"] += f" ({seconds_text(sent)} in all, {share})"
+    queue = f"Launched and not yet begun: {mean:.1f} on average, none in {empty:.0%} of the time."
+    return [ran_in_words(trace, seen.device), *_parts(seen.parts, words), queue]
 
 
 def ran_in_words(trace: Trace, device: int) -> str:
-    """How long a GPU's kernels ran, of the time from the first to the last."""
+    """How long a GPU's kernels ran, of the time of the steps or of the whole capture."""
     window = trace.window(device)
     ran, whole = measures.busy(trace, device, window), window[1] - window[0]
+    what = "of the steps" if trace.steps else "from the first event to the last"
     return (
-        f"GPU {device}: kernels ran in {seconds_text(ran)} of the {seconds_text(whole)} "
-        f"from the first to the last ({ran / (whole or 1.0):.0%})."
+        f"GPU {device}: kernels ran in {seconds_text(ran)} of the {seconds_text(whole)} {what} "
+        f"({ran / (whole or 1.0):.0%})."
     )
 
 
 def _by_step(trace: Trace, device: int) -> list[str]:
     """A line a step, shares of its time on the host; what it launched may run in the next one's."""
+    if not trace.steps:
+        return []
     found = ["By step, at its times on the host; a GPU may run later what it launched:"]
     for name, window in trace.steps.items():
         whole = window[1] - window[0] or 1.0
@@ -189,11 +161,10 @@ def _by_step(trace: Trace, device: int) -> list[str]:
     return found
 
 
-def _parts(parts: dict[str, float], beside: dict[str, str] | None = None) -> list[str]:
+def _parts(parts: dict[str, float], words: dict[str, str]) -> list[str]:
     whole = sum(parts.values()) or 1.0
     return [
-        f"  {seconds_text(took):>8} {took / whole:>4.0%}  {WORDS[what]}"
-        + (f" ({beside[what]})" if beside and what in beside else "")
+        f"  {seconds_text(took):>8} {took / whole:>4.0%}  {words.get(what, WORDS[what])}"
         for what, took in parts.items()
         if took > 1e-9
     ]

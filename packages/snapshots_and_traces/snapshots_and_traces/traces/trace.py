@@ -5,20 +5,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from snapshots_and_traces.traces import intervals
 
-MESSAGE = re.compile(r"nccl|rccl|gloo", re.IGNORECASE)
+if TYPE_CHECKING:
+    from snapshots_and_traces.traces.host import Host
+
+# Kernels that send between GPUs, by name: NCCL's and its like, and those that write into memory
+# that GPUs share (vLLM's, TensorRT-LLM's and torch's own all-reduce, NVSHMEM, DeepEP).
+MESSAGE = re.compile(
+    r"nccl|rccl|gloo|oneccl|msccl|cross_device_reduce|nvshmem|deep_?ep|symm_?mem|multimem_"
+    r"|(one|two)_?shot|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|PtoP",
+    re.IGNORECASE,
+)
 STEP = re.compile(r"ProfilerStep\s?#\d+")
+SENDS = re.compile(r"symm_mem::|_C_custom_ar::")  # operators all of whose kernels send
 LOADER = re.compile(r"enumerate\(DataLoader\)#")
+RANKS = re.compile(r"gloo:|mpi:|c10d::")  # spans in which a host may wait for other ranks
+ALLOCATING = re.compile(  # the calls that take memory from the driver, or give it back
+    r"(cuda|hip)(Malloc|Free|Host(Alloc|Register|Unregister)|HostMalloc|HostFree|MemPool)"
+    r"|cuMem(Create|Map|Unmap|Release|SetAccess|Address|Alloc|Free)"
+)
 PAGEABLE = re.compile(r"Memcpy.*Pageable")
 BLOCKING = re.compile(  # the calls that return when the device has done what came before
     r"(cuda|hip|queue)(DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|MemcpyWithStream|Free)"
     r"(_v\d+)?$|cu(CtxSynchronize|StreamSynchronize|EventSynchronize)$"
 )
+
+
+QUEUED = 1e-4  # seconds; what begins so long after its launch had waited for something
 
 
 class Kind(IntEnum):
@@ -36,7 +54,7 @@ class Trace:
     place of the runtime call that launched this, or -1; `numbers` how many a message has, or -1.
     `allocated` has the most bytes that torch ever had handed out, by device.
     `about` is for stored traces: what it is, its source, licence and machine. `left_out` counts
-    events that no sum is about, by what they have.
+    events that no sum is about, by what they have; `repaired` those that were changed.
     """
 
     name: np.ndarray
@@ -54,6 +72,7 @@ class Trace:
     rank: tuple[int, int] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def end(self) -> np.ndarray:
@@ -65,10 +84,20 @@ class Trace:
         return np.array([bool(pattern.match(name)) for name in self.names], bool)[self.name]
 
     @cached_property
+    def host(self) -> "Host":
+        """The host's events as a tree."""
+        from snapshots_and_traces.traces.host import Host
+
+        return Host(self)
+
+    @cached_property
     def messages(self) -> np.ndarray:
-        """Whether each event is a kernel of NCCL, RCCL or gloo: a collective or a message."""
+        """Whether each event sends between GPUs: a kernel of NCCL's kind, a copy to a peer."""
         found = np.array([bool(MESSAGE.search(name)) for name in self.names], bool)[self.name]
-        return found & (self.kind == Kind.KERNEL)
+        by = self.host.parent[self.launch]
+        asked = (self.launch >= 0) & (by >= 0)
+        found[asked] |= self.named(SENDS)[by[asked]]
+        return found & np.isin(self.kind, (Kind.KERNEL, Kind.COPY))
 
     @cached_property
     def devices(self) -> list[int]:
@@ -97,9 +126,30 @@ class Trace:
         return found
 
     def window(self, device: int) -> tuple[float, float]:
-        """From the first kernel's begin to the last one's end, in seconds."""
-        ran = self.on(device, Kind.KERNEL)
-        return float(self.start[ran].min()), float(self.end[ran].max())
+        """The steps, in seconds: from the first one's begin to the last one's end, or to the end of
+        the last that they launched on a device; without steps the whole capture.
+
+        Was the device still at what came before the steps and isn't in the file, it begins when
+        the first event of theirs does.
+        """
+        on_device = self.on(device, Kind.KERNEL, Kind.COPY)
+        known = self.kind != Kind.OTHER
+        known = known if known.any() else ~known
+        begin, end = float(self.start[known].min()), float(self.end[known].max())
+        if not self.steps:
+            return begin, end
+        first = min(begin for begin, _ in self.steps.values())
+        last = max(end for _, end in self.steps.values())
+        called = self.start[self.launch]
+        theirs = on_device & (self.launch >= 0) & (called >= first) & (called < last)
+        if not theirs.any():
+            meets = on_device & (self.start < last) & (self.end > first)
+            return (first, last) if device < 0 or meets.any() else (begin, end)
+        at = np.flatnonzero(theirs)[self.start[theirs].argmin()]
+        before = on_device & (self.start < self.start[at])
+        if not before.any() and self.start[at] > self.end[self.launch[at]] + QUEUED:
+            first = float(self.start[at])
+        return first, max(last, float(self.end[theirs].max()))
 
 
 def dict_or_empty(found: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from snapshots_and_traces.trace_viewer.data import content
 from snapshots_and_traces.trace_viewer.kinds import BLOCKING, KINDS, MESSAGE
 from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.idle import WAITS, breakdown, idle_times
-from snapshots_and_traces.traces.report import WORDS
+from snapshots_and_traces.traces.report import ON_HOST, WORDS
 from snapshots_and_traces.traces.trace import Kind
 
 
@@ -72,7 +72,7 @@ def agrees(trace):
             assert took == round(parts[what] * 1e9)
             assert share == pytest.approx(parts[what] / sum(parts.values()))
             if what in WAITS:
-                longest = np.argmax(idle.seconds * (idle.why == WAITS.index(what)))
+                longest = np.argmax(idle.shares[:, WAITS.index(what)])
                 assert places[0] == [0, longest]
 
 
@@ -104,7 +104,7 @@ def test_without_a_gpu_the_parts_are_the_hosts_and_lead_to_their_longest(tmp_pat
     (device,) = words["devices"]
     assert device["number"] == -1 and device["says"] == ""
     parts = {said: (took, places) for said, _, took, _, places in device["parts"]}
-    (ran, longest), (not_ran, gaps_) = parts[WORDS["operators"]], parts[WORDS["python"]]
+    (ran, longest), (not_ran, gaps_) = parts[WORDS["operators"]], parts[ON_HOST["python"]]
     assert (ran, not_ran) == (55_000, 45_000)
     (_, longest), (_, first) = longest[0], gaps_[0]
     assert words["names"][found["name"][longest]] == "aten::relu"

@@ -32,7 +32,7 @@ def two_streams(tmp_path):
 
 def test_a_device_is_busy_while_any_stream_runs_a_kernel(two_streams):
     window = two_streams.window(0)
-    assert window == (micro(10), micro(45))
+    assert window == (0, micro(60))
     assert measures.busy(two_streams, 0, window) == micro(35)
     assert measures.busy(two_streams, 0, (15e-6, 20e-6)) == micro(5)
     assert measures.busy(two_streams, 0, (45e-6, 60e-6)) == 0, "a copy is no kernel"
@@ -48,9 +48,9 @@ def test_the_queue_holds_what_was_launched_and_has_not_begun(two_streams):
     times, lengths = measures.launch_queue(two_streams, 0)
     assert [round(1e6 * t) for t in times] == [0, 3, 6, 9, 10, 12, 18, 25, 40, 50]
     assert lengths.tolist() == [1, 2, 3, 4, 3, 4, 3, 2, 1, 0]
-    assert measures.mean_queue(two_streams, 0, (12e-6, 40e-6)) == pytest.approx(
-        (4 * 6 + 3 * 7 + 2 * 15) / 28
-    )
+    mean, empty = measures.queue_in(two_streams, 0, (12e-6, 40e-6))
+    assert mean == pytest.approx((4 * 6 + 3 * 7 + 2 * 15) / 28) and empty == 0
+    assert measures.queue_in(two_streams, 0, (40e-6, 80e-6)) == (micro(1e6 * 10 / 40), 0.75)
 
 
 def test_kernels_are_summed_by_name_over_all_streams(two_streams):
@@ -80,7 +80,9 @@ def test_an_operators_own_time_is_without_those_inside_it_on_its_thread(tmp_path
 def test_the_hosts_time_is_data_operators_or_neither(tmp_path):
     events = [
         op("first", 0, 10), note(LOADER, 15, 20), op("stack", 20, 5), op("mm", 40, 10),
-        op("mm", 45, 15, tid=2), span("python_function", "step", 0, 100),
+        op("autograd::engine::evaluate_function: Mm", 45, 15, tid=2),
+        op("loaded ahead", 60, 10, tid=3), {**note(LOADER, 60, 30), "tid": 3},
+        op("last", 90, 10), span("python_function", "step", 0, 100),
     ]  # fmt: skip
     parts = measures.host_breakdown(read(tmp_path, events))
-    assert parts == {"data": micro(20), "operators": micro(30), "python": micro(10)}
+    assert parts == {"data": micro(20), "operators": micro(40), "python": micro(40)}
