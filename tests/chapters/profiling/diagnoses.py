@@ -3,9 +3,8 @@
 import numpy as np
 
 from course_utils.chapters.profiling.diagnosis import is_in, lanes, made_run, run_names, seconds_in
-from snapshots_and_traces.traces import measures
+from snapshots_and_traces.traces.findings import findings
 from snapshots_and_traces.traces.idle import breakdown
-from snapshots_and_traces.traces.report import look_first
 from tests.support.patches import by_name, changed
 
 CAUSES = ("input-bound", "sync-bound", "launch-bound", "communication-bound")
@@ -18,10 +17,8 @@ def by_the_librarys_breakdown(trace):
 
 
 def by_its_report(trace):
-    parts = breakdown(trace, 0, trace.window(0))
-    said = look_first(parts, measures.top_kernels(trace, 0))
-    words = dict(zip(("input", "calls", "launches", "messages"), CAUSES, strict=True))
-    return next((cause for word, cause in words.items() if f"the {word}" in said), "healthy")
+    names = ("data", "synchronising", "launching", "communication")
+    return dict(zip(names, CAUSES, strict=True)).get(findings(trace, 0)[0].cause, "healthy")
 
 
 def by_thousands_of_looks(trace):

@@ -17,8 +17,7 @@ from snapshots_and_traces.traces.trace import (
     Trace,
 )
 
-LATENCY = 2e-5  # seconds: a launched kernel begins sooner on a device that is free
-LONG = 1e-4  # seconds: Python between two operators takes less, and so does a call that enqueues
+LONG = 1e-4  # seconds: Python between two operators takes less, so does a launch's way to a device
 NO_LAUNCH = 2e-4  # seconds: no call that only launches takes as long on a device that is free
 QUEUE = 1024  # launches: further ahead of a device no host gets
 GRAPH = re.compile(r"(cuda|hip|cu)GraphLaunch")  # may take as long as it has nodes
@@ -182,8 +181,7 @@ def _by_host(does: dict[str, np.ndarray], spans: np.ndarray, until: np.ndarray) 
         so_far = intervals.covered(seen, host)
         found[:, place] = so_far - before
         before = so_far
-    begins = spans[:, 1] - until  # from the launch to the kernel
-    found[:, -1] = np.where(begins > LATENCY, begins, 0)
+    found[:, -1] = np.maximum(spans[:, 1] - until - LONG, 0)  # from the launch to the kernel
     found[:, -2] = np.maximum(spans[:, 1] - spans[:, 0] - found.sum(axis=1), 0)
     return found
 

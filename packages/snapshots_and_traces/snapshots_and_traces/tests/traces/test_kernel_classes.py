@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots_and_traces.tests.support.traces import launched, micro, read
+from snapshots_and_traces.tests.support.traces import launched, micro, op, read
 from snapshots_and_traces.traces.kernel_classes import OTHER, RULES, kernel_class, seconds_by_class
 
 
@@ -28,3 +28,21 @@ def test_seconds_are_summed_by_class_and_the_largest_comes_first(tmp_path):
     found = seconds_by_class(read(tmp_path, events), 0)
     assert list(found.items()) == [("elementwise", micro(6)), ("matrix product", micro(2)),
                                    ("copy", micro(1))]  # fmt: skip
+
+
+def test_the_operator_that_launched_a_kernel_says_more_than_its_name(tmp_path):
+    events = [
+        op("aten::conv2d", 0, 40), op("aten::cudnn_convolution", 1, 20),
+        *launched(1, 2, 50, 8, "ampere_sgemm_128x64_nn"), *launched(2, 5, 58, 4, "nchwToNhwc"),
+        op("aten::add_", 25, 9), *launched(3, 26, 62, 2, "vectorized_elementwise_kernel"),
+        op("autograd::engine::evaluate_function: ConvolutionBackward0", 100, 20),
+        op("ConvolutionBackward0", 100, 20), *launched(4, 105, 120, 3, "cutlass_gemm"),
+        op("aten::linear", 130, 20), op("aten::addmm", 131, 9),
+        *launched(5, 133, 150, 1, "sgemm"),
+        op("symm_mem::two_thing", 160, 9), *launched(6, 161, 170, 16, "triton_my_kernel"),
+    ]  # fmt: skip
+    trace = read(tmp_path, events)
+    assert trace.messages.sum() == 1
+    found = seconds_by_class(trace, 0)
+    assert found["convolution"] == micro(8 + 4 + 2 + 3), "with the bias that aten::conv2d adds"
+    assert found["matrix product"] == micro(1)
