@@ -47,6 +47,7 @@ COPIES = {  # by the begin of a copy's name, in this order
 }
 COLLECTIVE = re.compile(r"(nccl|gloo|mpi):|(_?c10d\w*|symm_mem|vllm|_C_custom_ar)::")
 BETWEEN = 1e-5  # seconds: from one kernel to the next
+SHORT = "the gaps from kernel to kernel, of some µs each: fewer, larger kernels or a CUDA graph"
 STACKS = "the file doesn't say with what: with_stack=True or py-spy does"
 
 
@@ -231,28 +232,23 @@ def _unexplained(
     """Idle time that the host doesn't explain: what the file says of it, and what it can't."""
     ran = trace.on(device, Kind.KERNEL, Kind.COPY)
     known = float((trace.launch[ran] >= 0).mean())
-    took = idle.shares[:, -1]
-    ended_by = idle.ended_by[took > 0]
-    took = took[took > 0]
+    gaps = np.flatnonzero(idle.shares[:, -1] > 0)
+    took, ended_by = idle.shares[gaps, -1], idle.ended_by[gaps]
     launch = np.where(ended_by >= 0, trace.launch[ended_by], -1)
     graph = (launch >= 0) & trace.named(GRAPH)[launch]
-    cause, where = "other", trace.names[trace.name[ended_by[took.argmax()]]]
-    if known < KNOWN:
-        cause, says = UNKNOWN, f"it has the launch of only {known:.0%} of what ran"
-    elif took[launch < 0].sum() > seconds / 2:
-        cause, says = UNKNOWN, "the launches that ended most of it aren't in the file"
-    elif took[graph].sum() > seconds / 2:
-        cause, says = UNKNOWN, "it is inside of CUDA graphs, of which the file may lack nodes"
-    elif took[took < BETWEEN].sum() > seconds / 2:
-        return Finding(
-            "other", seconds, seconds / whole,
-            "the gaps from kernel to kernel, of some µs each: fewer and larger kernels, or a "
-            "CUDA graph", where,
-        )  # fmt: skip
-    if cause == UNKNOWN:
-        words = f"the idle time itself: why, the file can't say ({says})"
-    else:
-        words = "the timeline: launched in time, the device waited for another stream or a copy"
+    cause, words = "other", "the timeline: launched in time, it waited for another stream or a copy"
+    for which, said in (
+        (np.full(len(gaps), known < KNOWN), f"it has the launch of only {known:.0%} of what ran"),
+        (took < BETWEEN, ""),
+        (launch < 0, "the launches that ended most of it aren't in the file"),
+        (graph, "it is inside of CUDA graphs, of which the file may lack nodes"),
+    ):
+        if took[which].sum() > seconds / 2:
+            cause = UNKNOWN if said else cause
+            words = f"the idle time itself: why, the file can't say ({said})" if said else SHORT
+            break
+    last = int(ended_by[took.argmax()]) if len(gaps) else -1
+    where = trace.names[trace.name[last]] if last >= 0 else ""
     return Finding(cause, seconds, seconds / whole, words, where)
 
 

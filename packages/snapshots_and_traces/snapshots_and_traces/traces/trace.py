@@ -23,7 +23,9 @@ MESSAGE = re.compile(
 )
 STEP = re.compile(r"ProfilerStep\s?#\d+")
 SENDS = re.compile(r"symm_mem::|_C_custom_ar::")  # operators all of whose kernels send
-LOADER = re.compile(r"enumerate\(DataLoader\)#")
+LOADER = re.compile(  # as torch's DataLoader names its `next`, and Lightning its own
+    r"enumerate\(DataLoader\)#|(\[pl\]\[profile\])?\[\w+\]\.(train_dataloader|val)_next"
+)
 RANKS = re.compile(r"gloo:|mpi:|c10d::")  # spans in which a host may wait for other ranks
 ALLOCATING = re.compile(  # the calls that take memory from the driver, or give it back
     r"(cuda|hip)(Malloc|Free|Host(Alloc|Register|Unregister)|HostMalloc|HostFree|MemPool)"
