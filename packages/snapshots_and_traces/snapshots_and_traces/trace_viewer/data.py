@@ -101,6 +101,8 @@ def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -
             "begin": columns.add(begins),
             "took": columns.add(ends - begins),
             "why": columns.add(idle.why),
+            "waited": columns.add(np.where(idle.waited >= 0, place[idle.waited] + 1, 0)),
+            **{f"share{n}": columns.add(_nanoseconds(one)) for n, one in enumerate(idle.shares.T)},
             "endedBy": columns.add(np.where(idle.ended_by >= 0, place[idle.ended_by] + 1, 0)),
         },
         "queue": {
@@ -119,7 +121,8 @@ def _host_idle(trace: Trace) -> Idle:
     spans = measures.host_gaps(trace)
     shares = np.zeros((len(spans), len(WAITS)))
     shares[:, WAITS.index("python")] = spans[:, 1] - spans[:, 0]
-    return Idle(spans, shares, np.full(len(spans), -1), {}, {})
+    nothing = np.full(len(spans), -1)
+    return Idle(spans, shares, nothing, nothing, {}, {})
 
 
 def _longest(

@@ -1,7 +1,5 @@
 // What the page says beside the lanes: of the trace, of an event, of an idle time, of a part of it.
 
-const SYNCHRONISING = 1  // the place of this cause among those of idle times
-const JITTER = 5000  // nanoseconds between the clocks of host and GPU, as idle.py believes them
 function fact(name, text) {
     const line = put($("facts"), "p")
     put(line, "b", `${name}: `)
@@ -73,7 +71,10 @@ function tellGap(of, place, next) {
     begun(of.number < 0 ? "The host ran no operator: Python, or what wasn't traced" : `GPU ${of.number}: ${words.waits[why[place]][0]}`)
     fact("took", timeText(took))
     fact("begins", momentText(start[place]))
-    const waited = why[place] === SYNCHRONISING ? waitingAt(start[place]) : -1
+    const shares = words.waits.map(([what], n) => [what, of.gaps[`share${n}`][place]])
+    const several = shares.filter(([, took]) => took > 0).sort((a, b) => b[1] - a[1])
+    if (several.length > 1) fact("of which", several.map(([what, part]) => `${timeText(part)} ${what}`).join("; "))
+    const waited = of.gaps.waited[place] - 1
     if (waited >= 0) {
         jump(fact("the call that waited", `${words.names[t.name[waited]]} on ${rowOf(waited).lane.name}`), "go", waited)
     }
@@ -104,15 +105,6 @@ function tellBetween(from, to) {
     }
     if (before >= 0) jump(fact("after", words.names[t.name[before]]), "go", before)
     if (after >= 0) jump(fact("before", words.names[t.name[after]]), "go", after)
-}
-
-// A call that waited for the GPU as it fell idle, by clocks that differ by up to JITTER.
-function waitingAt(moment) {
-    for (const row of t.rows.filter(row => row.lane.device < 0 && !row.isBand)) {
-        const [first, last] = between(row, moment - JITTER, moment)
-        for (let i = first; i < last; i++) if (t.kind[i] === BLOCKING) return i
-    }
-    return -1
 }
 
 // What the thread that launched it did in the idle time: the operators that took most of it, and

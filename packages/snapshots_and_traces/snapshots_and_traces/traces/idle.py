@@ -32,7 +32,8 @@ class Idle:
 
     `spans` are rows of (begin, end) in seconds; `shares` has the seconds of each by its causes, in
     columns as WAITS, and `why` the largest; `ended_by` the places of the events that began when an
-    idle time ended, or next, -1 where none did; `charged` the calls that waited, by their places,
+    idle time ended, or next, -1 where none did; `waited` of the call that waited and was charged
+    most of it, or -1; `charged` the calls that waited, by their places,
     with the seconds of idle time that each cost; `does` when the threads asked did what, by the
     thread that launched.
     """
@@ -40,6 +41,7 @@ class Idle:
     spans: np.ndarray
     shares: np.ndarray
     ended_by: np.ndarray
+    waited: np.ndarray
     charged: dict[int, float]
     does: dict[int, dict[str, np.ndarray]]
 
@@ -116,8 +118,8 @@ def idle_times(trace: Trace, device: int, window: tuple[float, float]) -> Idle:
         does[thread] = _doing(trace, asked(trace, thread), window)
         shares[mine] = _by_host(does[thread], spans[mine], until)
     shares[~late, -1] = (spans[:, 1] - spans[:, 0])[~late]
-    charged = _charge(trace, using, spans, by, shares)
-    return Idle(spans, shares, ended_by, charged, does)
+    waited, charged = _charge(trace, using, spans, by, shares)
+    return Idle(spans, shares, ended_by, waited, charged, does)
 
 
 def asked(trace: Trace, thread: int) -> list[int]:
@@ -188,9 +190,10 @@ def _by_host(does: dict[str, np.ndarray], spans: np.ndarray, until: np.ndarray) 
 
 def _charge(
     trace: Trace, using: np.ndarray, spans: np.ndarray, by: np.ndarray, shares: np.ndarray
-) -> dict[int, float]:
+) -> tuple[np.ndarray, dict[int, float]]:
     """Moves idle time of a late host, in `shares`, to the waits that made it late, the oldest
-    first; returns how much each call was charged. A wait counts for QUEUE launches.
+    first. A wait counts for QUEUE launches. Returns the call charged most of each idle time, or
+    -1, and how much each call was charged.
     """
     late = [WAITS.index("python"), WAITS.index("launching")]
     calls = np.flatnonzero(blocking(trace))
@@ -202,6 +205,7 @@ def _charge(
     until = dict(zip(calls.tolist(), reach.tolist(), strict=True))
     now = np.searchsorted(launches, spans[:, 0])
     charged: dict[int, float] = {}
+    blamed = np.full(len(spans), -1)
     for thread in np.unique(by).tolist():
         to_come = deque(calls[np.isin(trace.thread[calls], asked(trace, thread))].tolist())
         open_now: deque[int] = deque()
@@ -211,6 +215,7 @@ def _charge(
                 open_now.append(to_come.popleft())
             while open_now and (until[open_now[0]] < now[gap] or held[open_now[0]] <= 0):
                 open_now.popleft()
+            most = 0.0
             for column in late:
                 for call in open_now:
                     took = min(held[call], float(shares[gap, column]))
@@ -219,9 +224,11 @@ def _charge(
                     to = "allocating" if allocates[call] else "synchronising"
                     shares[gap, WAITS.index(to)] += took
                     charged[call] = charged.get(call, 0.0) + took
+                    if took > most:
+                        blamed[gap], most = call, took
                     if shares[gap, column] <= 0:
                         break
-    return {call: took for call, took in charged.items() if took > 0}
+    return blamed, {call: took for call, took in charged.items() if took > 0}
 
 
 def _held(using: np.ndarray, trace: Trace, calls: np.ndarray) -> np.ndarray:

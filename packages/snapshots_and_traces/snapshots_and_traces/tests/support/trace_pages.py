@@ -10,9 +10,9 @@ from snapshots_and_traces.tests.support.traces import call, launched, note, op
 from snapshots_and_traces.trace_viewer.page import trace_page
 
 EVENTS = [  # µs: a step in which the GPU waits after an .item(), and for the last launch
-    note("ProfilerStep#3", 0, 200), op("aten::linear", 5, 40), op("aten::addmm", 8, 20),
-    *launched(1, 10, 20, 30, "void gemm<float>(float*)"), call("cudaStreamSynchronize", 50, 16),
-    op("aten::item", 49, 18), op("aten::relu", 105, 20), *launched(2, 110, 115, 40, "relu"),
+    note("ProfilerStep#3", 0, 200), op("aten::linear", 5, 20), op("aten::addmm", 8, 15),
+    *launched(1, 10, 20, 30, "void gemm<float>(float*)"), call("cudaStreamSynchronize", 30, 36),
+    op("aten::item", 29, 38), op("aten::relu", 105, 20), *launched(2, 110, 115, 40, "relu"),
     *launched(3, 20, 55, 10, "ncclDevKernel_AllReduce", stream=20),
     *launched(4, 170, 175, 5, "last"),
 ]  # fmt: skip
