@@ -3,6 +3,7 @@
 import numpy as np
 
 from course_utils.chapters.profiling.diagnosis import is_in, lanes, made_run, run_names, seconds_in
+from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.findings import findings
 from snapshots_and_traces.traces.idle import breakdown
 from tests.support.patches import by_name, changed
