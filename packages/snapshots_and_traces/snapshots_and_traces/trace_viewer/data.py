@@ -122,7 +122,7 @@ def _host_idle(trace: Trace) -> Idle:
     shares = np.zeros((len(spans), len(WAITS)))
     shares[:, WAITS.index("python")] = spans[:, 1] - spans[:, 0]
     nothing = np.full(len(spans), -1)
-    return Idle(spans, shares, nothing, nothing, {}, {})
+    return Idle(spans, shares, nothing, nothing, {}, {}, -1)
 
 
 def _longest(

@@ -1,7 +1,7 @@
 """What to look at first: the largest causes of a trace's time, what to do about each, and where."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,8 +111,9 @@ def _longest(
     trace: Trace, device: int, window: tuple[float, float], whole: float
 ) -> Finding:  # fmt: skip
     tops = measures.top_kernels(trace, device) if device >= 0 else measures.top_operators(trace)
-    share = tops[0].seconds / (sum(total.seconds for total in tops) or 1.0)
-    return Finding(LONGEST, tops[0].seconds, share, "what takes longest", tops[0].name)
+    return Finding(
+        LONGEST, tops[0].seconds, tops[0].seconds / whole, "what takes longest", tops[0].name
+    )
 
 
 def _finding(
@@ -120,9 +121,10 @@ def _finding(
 ) -> Finding:
     words, where = WORDS.get(what, ""), ""
     if idle is None:
-        where = _most(_at_host(trace)) if what == "data" else ""
+        where = _most(_at_host(trace, what))
         if what == "python":
-            words = f"Python between the operators: {STACKS}, or fewer and larger operators"
+            words = "Python between the operators: fewer and larger operators"
+            words += "" if ".py(" in where else f", or {STACKS}"
     elif what == "communication":
         words, where = _communication(trace, device)
     elif what == "copying":
@@ -158,7 +160,7 @@ def _places(trace: Trace, what: str, idle: Idle) -> Iterable[tuple[str, float]]:
     for gap in longest[took[longest] > 0].tolist():
         ended_by = int(idle.ended_by[gap])
         launch = int(trace.launch[ended_by]) if ended_by >= 0 else -1
-        thread = int(trace.thread[launch]) if launch >= 0 else host.steps_thread
+        thread = int(trace.thread[launch]) if launch >= 0 else idle.thread
         if what == "launching":
             yield host.place(host.around(launch)), float(took[gap])
         elif thread in idle.does:
@@ -169,17 +171,24 @@ def _places(trace: Trace, what: str, idle: Idle) -> Iterable[tuple[str, float]]:
 def _place_at(trace: Trace, what: str, thread: int, begin: float, end: float) -> str:
     """Where a thread, or that of the steps, was in the middle of a time; else after what."""
     host, rather = trace.host, {"data": LOADER, "ranks": RANKS}.get(what)
-    for one in (thread, host.steps_thread):
+    for one in host.asked(thread)[:2]:
         if found := host.place(host.at(one, (begin + end) / 2), rather):
             return found
     last = host.before(thread, (begin + end) / 2)
     return f"after {trace.names[trace.name[last]]}" if last >= 0 else ""
 
 
-def _at_host(trace: Trace) -> Iterable[tuple[str, float]]:
-    mine = trace.named(LOADER) & (trace.thread == trace.host.steps_thread)
-    for one in np.flatnonzero(mine)[:LOOKED_AT].tolist():
-        yield trace.host.place(trace.host.around(one), LOADER), float(trace.seconds[one])
+def _at_host(trace: Trace, what: str) -> Iterator[tuple[str, float]]:
+    """Where the thread of the steps loaded data, or was in no operator, each with its seconds."""
+    main = trace.host.main()
+    if what == "data":
+        for one in np.flatnonzero(trace.named(LOADER) & (trace.thread == main))[:LOOKED_AT]:
+            yield trace.host.place(trace.host.around(int(one)), LOADER), float(trace.seconds[one])
+        return
+    gaps = measures.host_gaps(trace)
+    longest = np.argsort(gaps[:, 0] - gaps[:, 1], kind="stable")[:LOOKED_AT]
+    for begin, end in gaps[longest].tolist():
+        yield _place_at(trace, what, main, begin, end), end - begin
 
 
 def _exposed(trace: Trace, which: np.ndarray, beside: np.ndarray) -> np.ndarray:
@@ -206,7 +215,7 @@ def _communication(trace: Trace, device: int) -> tuple[str, str]:
     if backward:
         says = "launched in the backward pass: start it earlier, smaller buckets, or send less"
     else:
-        says = "launched outside the backward pass: start it before its result is needed"
+        says = "not launched by autograd: start it before its result is needed"
     return f"the messages ({share}, {says})", where
 
 

@@ -23,16 +23,44 @@ class Host:
         self.which = np.flatnonzero((host & (trace.kind != Kind.OTHER)) | self.frames)
 
     @cached_property
-    def steps_thread(self) -> int:
-        """The thread of the steps; without any, the one with most operators; -1 without either."""
+    def process(self) -> np.ndarray:
+        """For each thread the number of its process, in the order in which these appear."""
+        numbers: dict[str, int] = {}
+        each = [numbers.setdefault(name, len(numbers)) for name, _ in self.trace.threads]
+        return np.array(each, int)
+
+    def main(self, thread: int = -1) -> int:
+        """The thread of the steps in a thread's process; without steps, the one with most
+        operators; -1 without either. Without a thread, of the process with most of these.
+        """
         trace = self.trace
-        for which in (trace.named(STEP) & (trace.device < 0), trace.kind == Kind.OPERATOR):
-            if which.any():
-                return int(np.bincount(trace.thread[which]).argmax())
+        mine = (self.process == self.process[thread]) if thread >= 0 else self.process >= 0
+        for which in (self.steps, trace.kind == Kind.OPERATOR):
+            counts = np.bincount(trace.thread[which], minlength=len(mine)) * mine
+            if counts.any():
+                return int(counts.argmax())
         return -1
 
+    def launcher(self, device: int) -> int:
+        """The thread that launched most of what ran on a device, or -1."""
+        trace = self.trace
+        ran = trace.on(device, Kind.KERNEL, Kind.COPY) & (trace.launch >= 0)
+        return int(np.bincount(trace.thread[trace.launch[ran]]).argmax()) if ran.any() else -1
+
     @cached_property
-    def backward_threads(self) -> list[int]:
+    def steps(self) -> np.ndarray:
+        """Whether each event is a ProfilerStep."""
+        trace = self.trace
+        kinds = np.isin(trace.kind, (Kind.ANNOTATION, Kind.OPERATOR))
+        return np.asarray(kinds & (trace.device < 0) & trace.named(STEP))
+
+    def asked(self, thread: int) -> list[int]:
+        """Whose doing explains that a thread was late: its own, the steps' thread's, autograd's."""
+        mine = [one for one in self._backward if self.process[one] == self.process[thread]]
+        return [thread, self.main(thread), *mine] if thread >= 0 else [thread]
+
+    @cached_property
+    def _backward(self) -> list[int]:
         """The threads that autograd's engine runs the backward pass on."""
         trace = self.trace
         mine = trace.named(AUTOGRAD) & (trace.kind == Kind.OPERATOR)

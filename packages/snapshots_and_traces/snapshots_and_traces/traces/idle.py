@@ -35,7 +35,7 @@ class Idle:
     idle time ended, or next, -1 where none did; `waited` of the call that waited and was charged
     most of it, or -1; `charged` the calls that waited, by their places,
     with the seconds of idle time that each cost; `does` when the threads asked did what, by the
-    thread that launched.
+    thread that launched; `thread` is that of the steps.
     """
 
     spans: np.ndarray
@@ -44,6 +44,7 @@ class Idle:
     waited: np.ndarray
     charged: dict[int, float]
     does: dict[int, dict[str, np.ndarray]]
+    thread: int
 
     @property
     def seconds(self) -> np.ndarray:
@@ -107,7 +108,7 @@ def idle_times(trace: Trace, device: int, window: tuple[float, float]) -> Idle:
     ended_by = _begun_at(trace, device, spans[:, 1])
     shares = np.zeros((len(spans), len(WAITS)))
     launch = np.where(ended_by >= 0, trace.launch[ended_by], -1)
-    steps = trace.host.steps_thread  # also asked for what nothing ended, up to the window's end
+    steps = trace.host.main(trace.host.launcher(device))  # is asked for what nothing ended
     by = np.where(launch >= 0, trace.thread[launch], steps)
     launched = np.where(launch >= 0, trace.end[launch], np.where(ended_by < 0, np.inf, -np.inf))
     late = launched > spans[:, 0]
@@ -115,16 +116,11 @@ def idle_times(trace: Trace, device: int, window: tuple[float, float]) -> Idle:
     for thread in np.unique(by[late]).tolist():
         mine = late & (by == thread)
         until = np.clip(launched[mine], spans[mine, 0], spans[mine, 1])
-        does[thread] = _doing(trace, asked(trace, thread), window)
+        does[thread] = _doing(trace, trace.host.asked(thread), window)
         shares[mine] = _by_host(does[thread], spans[mine], until)
     shares[~late, -1] = (spans[:, 1] - spans[:, 0])[~late]
     waited, charged = _charge(trace, using, spans, by, shares)
-    return Idle(spans, shares, ended_by, waited, charged, does)
-
-
-def asked(trace: Trace, thread: int) -> list[int]:
-    """Whose doing explains why a thread launched late: its own, the steps', autograd's."""
-    return [thread, trace.host.steps_thread, *trace.host.backward_threads]
+    return Idle(spans, shares, ended_by, waited, charged, does, steps)
 
 
 def loads(trace: Trace) -> np.ndarray:
@@ -207,7 +203,7 @@ def _charge(
     charged: dict[int, float] = {}
     blamed = np.full(len(spans), -1)
     for thread in np.unique(by).tolist():
-        to_come = deque(calls[np.isin(trace.thread[calls], asked(trace, thread))].tolist())
+        to_come = deque(calls[np.isin(trace.thread[calls], trace.host.asked(thread))].tolist())
         open_now: deque[int] = deque()
         ended = (by == thread) & (shares[:, late].sum(axis=1) > 0)
         for gap in np.flatnonzero(ended).tolist():

@@ -58,14 +58,14 @@ def host_breakdown(trace: Trace) -> dict[str, float]:
 
 def host_gaps(trace: Trace) -> np.ndarray:
     """When these threads ran neither an operator nor a DataLoader: rows of (begin, end)."""
-    asked = [trace.host.steps_thread, *trace.host.backward_threads]
+    asked = trace.host.asked(trace.host.main())
     ran = (trace.kind == Kind.OPERATOR) & np.isin(trace.thread, asked)
     both = np.concatenate([trace.moments(ran), _loading(trace)])
     return intervals.gaps(intervals.union(both[:, 0], both[:, 1]), *trace.window(-1))
 
 
 def _loading(trace: Trace) -> np.ndarray:
-    return trace.moments(trace.named(LOADER) & (trace.thread == trace.host.steps_thread))
+    return trace.moments(trace.named(LOADER) & (trace.thread == trace.host.main()))
 
 
 def launch_queue(trace: Trace, device: int) -> tuple[np.ndarray, np.ndarray]:

@@ -354,7 +354,7 @@ def _cut_overruns(
     order = places[np.lexsort((start[places], stream[places]))]
     one, following = order[:-1], order[1:]
     over = (stream[one] == stream[following]) & (
-        start[one] + took[one] > start[following] + took[following]
+        start[one] + took[one] >= start[following] + took[following]
     )
     over &= (start[one] < start[following]) & (
         (launch[one] < 0) | (launch[one] != launch[following])

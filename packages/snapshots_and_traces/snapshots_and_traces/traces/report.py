@@ -87,7 +87,7 @@ def overview(trace: Trace, device: int) -> Overview:
 def in_words(found: Finding, device: int = 0) -> str:
     """A finding in a line."""
     if found.cause == LONGEST:
-        return f"{found.words} ({short(found.where)}: {found.share:.0%} of what ran)"
+        return f"{found.words} ({short(found.where)}: {found.share:.0%} of the time)"
     what = WORDS["other" if found.cause == UNKNOWN else found.cause]
     if device < 0:
         what = ON_HOST.get(found.cause, what)

@@ -117,8 +117,7 @@ class Trace:
     @cached_property
     def steps(self) -> dict[str, tuple[float, float]]:
         """Begin and end of each ProfilerStep on the host, in seconds, in order of time."""
-        host = np.isin(self.kind, (Kind.ANNOTATION, Kind.OPERATOR)) & (self.device < 0)
-        places = np.flatnonzero(host & self.named(STEP))
+        places = np.flatnonzero(self.host.steps)
         places = places[np.argsort(self.start[places])]
         several = len({self.threads[self.thread[i]][0] for i in places}) > 1
         found = {}
@@ -129,7 +128,8 @@ class Trace:
 
     def window(self, device: int) -> tuple[float, float]:
         """The steps, in seconds: from the first one's begin to the last one's end, or to the end of
-        the last that they launched on a device; without steps the whole capture.
+        the last that they launched on a device; without steps the whole capture. `device` is -1
+        for the host.
 
         Was the device still at what came before the steps and isn't in the file, it begins when
         the first event of theirs does.
@@ -138,10 +138,11 @@ class Trace:
         known = self.kind != Kind.OTHER
         known = known if known.any() else ~known
         begin, end = float(self.start[known].min()), float(self.end[known].max())
-        if not self.steps:
+        main = self.host.main(self.host.launcher(device))
+        steps = self.host.steps & (self.thread == main)
+        if not steps.any():
             return begin, end
-        first = min(begin for begin, _ in self.steps.values())
-        last = max(end for _, end in self.steps.values())
+        first, last = float(self.start[steps].min()), float(self.end[steps].max())
         called = self.start[self.launch]
         theirs = on_device & (self.launch >= 0) & (called >= first) & (called < last)
         if not theirs.any():

@@ -43,7 +43,7 @@ def test_every_figure_stands_with_its_unit(tmp_path):
         "Memory: at most 1.5 MB allocated on GPU 0.",
         "Look first at the launches: torch.compile, CUDA graphs, foreach, larger batches "
         "(idle, launched too late: 75% of the time, aten::relu).",
-        "Then at the messages (100% of what nothing hides, launched outside the backward pass: "
+        "Then at the messages (100% of what nothing hides, not launched by autograd: "
         "start it before its result is needed) (only communication: 10% of the time, "
         "ncclDevKernel_AllReduce).",
     ]  # fmt: skip
@@ -112,6 +112,6 @@ def test_without_a_gpu_the_host_is_what_is_told(tmp_path):
     assert lines[-1].startswith("Look first at the input: more workers")
 
     busy = summary(read(tmp_path, [op("aten::mm", 0, 75), op("aten::add", 75, 25)]))
-    assert busy.endswith("Look first at what takes longest (aten::mm: 75% of what ran).")
+    assert busy.endswith("Look first at what takes longest (aten::mm: 75% of the time).")
     with pytest.raises(TraceError, match=r"was it torch\.profiler"):
         summary(read(tmp_path, [span("browser", "paint", 0, 5), call("cudaX", 1, 1)]))
