@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -52,12 +52,18 @@ class Spans(list[Span]):
 
 @style.styled
 def draw(
-    spans: Iterable[Span], title: str, rows: Iterable[str] | None = None, *, exact: bool = False
+    spans: Iterable[Span],
+    title: str,
+    rows: Iterable[str] | None = None,
+    *,
+    exact: bool = False,
+    colours: Mapping[str, str] | None = None,
 ) -> style.Picture:
     """Draws each span as a bar, one line for each row; time begins at 0 with the first span.
 
-    Rows are in the order of `rows`, else of their first spans. Each label has a colour; a note is
-    drawn where it fits. `exact` means that the spans were computed or published, not measured.
+    Rows are in the order of `rows`, else of their first spans. Each label has a colour, which
+    `colours` may choose; a note is drawn where it fits. `exact` means that the spans were computed
+    or published, not measured.
     Raises: ValueError for no spans.
     """
     spans = sorted(spans, key=lambda s: s.start)
@@ -69,13 +75,14 @@ def draw(
     scale, unit = style.axis_unit(end - start or 1e-9, "seconds")
     figure = style.new_figure(title, 1.9 + 0.55 * len(names))
     axes, others = figure.subplots(), style.OTHER_KINDS
+    chosen = style.KINDS | dict(colours or {})
     for place, label in enumerate(labels):
         mine = [s for s in spans if s.label == label]
         axes.barh(
             [names.index(s.row) for s in mine],
             [s.seconds / scale for s in mine],
             left=[(s.start - start) / scale for s in mine],
-            height=0.72, color=style.KINDS.get(label, others[place % len(others)]),
+            height=0.72, color=chosen.get(label, others[place % len(others)]),
             edgecolor="white", label=label,
             linewidth=[0.6 * (s.seconds > NARROW * (end - start)) for s in mine],
         )  # fmt: skip
