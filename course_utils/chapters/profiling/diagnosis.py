@@ -1,4 +1,4 @@
-"""The exercise "diagnose": what slows a run, from its trace alone; its tools and its judge."""
+"""The exercise "diagnose" (what slows a run, by its trace alone): its tools and its judge."""
 
 import random
 from collections.abc import Callable
@@ -24,13 +24,19 @@ from snapshots_and_traces.traces.trace import BLOCKING, LOADER, MESSAGE, PAGEABL
 
 FOLDER = "traces"
 HEALTHY = "healthy"
-CAUSES = ("input-bound", "sync-bound", "launch-bound", "communication-bound", HEALTHY)
+CAUSES = {  # each with its parts of the library's breakdown, and what it means, in words
+    "input-bound": (("data",), "the device waits for a DataLoader"),
+    "sync-bound": (("synchronising", "allocating"), "a wait for the device had made the host late"),
+    "host-bound": (("launching", "python", "loading"), "the host was late by itself"),
+    "communication-bound": (("communication",), "only messages run"),
+    HEALTHY: (("computing",), "the device computes"),
+}
 
 
 def made_run(name: str) -> Trace:
-    """The trace of one of the course's own runs; its `about` says what it was, and the cause.
+    """Returns the trace of one of the course's own runs; `about` says what it was, and the cause.
 
-    Raises: EvidenceError, with the names there are, for others.
+    Raises: EvidenceError for another name, with a list of them.
     """
     if name not in run_names():
         known = ", ".join(run_names())
@@ -39,7 +45,7 @@ def made_run(name: str) -> Trace:
 
 
 def run_names(shown: bool | None = None) -> list[str]:
-    """The names of all runs; of those shown to the reader, or of the others."""
+    """Returns the names of all runs, or of those that are (or aren't) shown to the reader."""
     names = sorted(path.stem for path in (files.DATA / FOLDER).glob("*.json"))
     return [name for name in names if shown in (None, _read(name).about["shown"])]
 
@@ -50,7 +56,7 @@ def _read(name: str) -> Trace:
 
 
 def shares(trace: Trace) -> dict[str, float]:
-    """The breakdown of a trace's first device as shares of the time between its kernels."""
+    """Returns the breakdown of a trace's first device, as shares of its window."""
     device = trace.devices[0]
     begin, end = trace.window(device)
     parts = breakdown(trace, device, (begin, end))
@@ -58,22 +64,13 @@ def shares(trace: Trace) -> dict[str, float]:
 
 
 Spans = list[tuple[float, float]]
-ON_GPUS = {"ddp_resnet50": "launch-bound", "resnet_v100": HEALTHY}  # by the published figures
+ON_GPUS = {"ddp_resnet50": "host-bound", "resnet_v100": HEALTHY}  # by the published figures
 MOST_CUT = 0.15  # how much of a run's end may be cut off
-WORDS = {
-    "computing": "the device computes",
-    "communication": "only messages run",
-    "copying": "only copies run",
-    "data": "the device is idle under DataLoader's next",
-    "synchronising": "it is idle after a call that waited for it",
-    "launching": "it is idle, and was launched too late",
-    "other": "it is idle for another reason",
-}
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Who did what when, as (begin, end) in seconds: each list in order, its spans apart.
+    """When device and host did what: lists of (begin, end) in seconds, in order, without overlaps.
 
     On the device: `computing` (kernels other than messages), `sending` (messages) and `busy` (any
     kernel or copy). On the host: `loading` (in a DataLoader's next) and `waiting` (in a call that
@@ -93,7 +90,7 @@ class Lanes:
 
 
 def lanes(trace: Trace) -> Lanes:
-    """The lanes of a trace's host and of its first device."""
+    """Returns the lanes of a trace's host and of its first device."""
     kernels = trace.on(trace.devices[0], Kind.KERNEL)
     copies = trace.on(trace.devices[0], Kind.COPY)
     found = (kernels | copies, kernels & ~trace.messages, kernels & trace.messages)
@@ -102,17 +99,12 @@ def lanes(trace: Trace) -> Lanes:
 
 
 def seconds_in(spans: Spans, begin: float, end: float) -> float:
-    """How many of the seconds between two moments lie in the spans."""
+    """Returns how many of the seconds between two moments lie in the spans."""
     return intervals.length(intervals.within(np.reshape(spans, (-1, 2)), begin, end))
 
 
-def is_in(spans: Spans, moment: float) -> bool:
-    """Whether a moment lies in one of the spans, their edges included."""
-    return any(begin <= moment <= end for begin, end in spans)
-
-
 def judge(diagnose: Callable[[Trace], Any]) -> str:
-    """The runs that the page shows; the same in disguise; then others, on a queue and on GPUs."""
+    """Tries an answer on the runs shown, on the same in disguise, and on others, two of GPUs."""
     for name in run_names(shown=True):
         _judge(diagnose, name, made_run(name), made_run(name).about["cause"])
     for name in run_names(shown=True):
@@ -144,13 +136,9 @@ def _judge(diagnose: Callable[[Trace], Any], name: str, trace: Trace, cause: str
     said = _answer(diagnose, trace)
     if said == cause:
         return
-    found = shares(trace)
-    lost = {what: share for what, share in found.items() if what != "computing"}
-    largest = "computing" if cause == HEALTHY else max(lost, key=lambda what: lost[what])
-    raise Wrong(
-        f"on `{name}`, where {found[largest]:.0%} of the time {WORDS[largest]}, you said {said}",
-        _panel,
-    )
+    parts, words = CAUSES[cause]
+    share = sum(took for part, took in shares(trace).items() if part in parts)
+    raise Wrong(f"on `{name}`, where {share:.0%} of the time {words}, you said {said}", _panel)
 
 
 def _answer(diagnose: Callable[[Trace], Any], trace: Trace) -> str:
@@ -168,9 +156,9 @@ def _copied(trace: Trace) -> Trace:
 
 
 def disguised(trace: Trace) -> tuple[Trace, float]:
-    """The same run where all takes longer, and how many times as long.
+    """Returns the same run made slower, and by what factor.
 
-    It begins later, a part of its end is cut off, and the names that say nothing of its cause have
+    It also begins later, a part of its end is cut off, and names that don't tell its cause have
     changed places.
     """
     times, end = random.uniform(2, 4), 1 - random.uniform(0, MOST_CUT)

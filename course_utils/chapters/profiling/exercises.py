@@ -44,14 +44,14 @@ def _union(moments: Moments) -> np.ndarray:
     "profiling.idle_share",
     todo="write idle_share(kernels, begin, end).",
     hints=(
-        "A kernel that reaches over an edge counts up to it: max(k, begin) to min(k, end). One "
-        "that lies outside is then turned round, end before begin: leave it out.",
-        "Where two streams run at once the time counts once: unite the cut kernels, add up what "
-        "is left, and take it from end − begin.",
+        "A kernel that crosses an edge counts up to it: from max(first, begin) to min(last, end). "
+        "For one that lies outside, the end is then before the begin: leave it out.",
+        "While two streams run at once, the time counts once: take the length of the union of "
+        "the cut kernels, divide it by end − begin, and subtract that from 1.",
     ),
 )
 def check_idle_share(idle_share: Callable[..., Any]) -> str:
-    """Each edge alone, then random kernels on several streams; the window is never twice alike."""
+    """Tries each edge alone, then random kernels on several streams, in windows that differ."""
     cases = []
     for kernels in (*EDGES, *map(_random, (1, 2, 3, 5, 8) * 8)):
         times, later = random.randrange(1, 5), random.randrange(0, 500)
@@ -69,13 +69,12 @@ def check_idle_share(idle_share: Callable[..., Any]) -> str:
     "profiling.exposed_communication",
     todo="write exposed_communication(messages, computing).",
     hints=(
-        "Messages may overlap each other, and so may the other kernels: unite first.",
-        "A time belongs to messages, to computing, or to both. What have all of them together "
-        "that computing alone hasn't?",
+        "Messages may overlap each other, and so may the other kernels: take lengths of unions.",
+        "How much longer is the union of all of them than the union of the computing ones?",
     ),
 )
 def check_exposed(exposed_communication: Callable[..., Any]) -> str:
-    """Each pair of edges, then random messages and kernels."""
+    """Tries each pair of edges, then random messages and kernels."""
     pairs = [(a, b) for a in EDGES for b in EDGES]
     pairs += [(_random(n), _random(m)) for n in range(5) for m in range(5)]
 
@@ -89,7 +88,7 @@ def check_exposed(exposed_communication: Callable[..., Any]) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A training run: `batch` texts of `length` tokens a step, on all `gpus` together."""
+    """A training run: `batch` sequences of `length` tokens a step, on all `gpus` together."""
 
     parameters: int
     layers: int
@@ -146,7 +145,7 @@ def _published_run(row: Row) -> Run:
     ),
 )
 def check_mfu(mfu: Callable[[Run], Any]) -> str:
-    """Random runs, then MosaicML's, whose two figures are printed with them."""
+    """Tries random runs, then MosaicML's, whose two figures are published."""
     against(mfu, _utilisation, [(_random_run(),) for _ in range(40)], why=_order)
     rows = published("mpt_h100").rows
     printed = {_published_run(row): (row["mfu"], row["hfu"]) for row in rows}
@@ -167,15 +166,13 @@ def _order(run: Run) -> str:
     "profiling.diagnose",
     todo="write diagnose(trace): what slows the run, or that it is healthy.",
     hints=(
-        "Go from gap to gap: between two neighbours of lanes(trace).busy the device is idle. What "
-        "did the host do as the gap began, and what did it do in most of the gap?",
-        "A gap that lies mostly in loading is the DataLoader's. Else, if the host was waiting as "
-        "it began (is_in), nothing could be launched ahead: the wait's. Else the launch was late.",
-        "Messages cost what no computing hides: of each span of sending, what "
-        "seconds_in(computing, …) leaves. Sum up each cause's seconds. The largest is the answer "
-        "if it has more than a fifth of lanes(trace).seconds; else the run is healthy.",
+        "Make a dictionary from the four answers to seconds: idle_causes(trace) has three of them "
+        "(data, synchronising, host); `other` is none of the four.",
+        "The fourth is exposed_communication(run.sending, run.computing), with run = "
+        "chapter.lanes(trace).",
+        "The answer is the key with the largest value, if that is more than run.seconds / 5.",
     ),
 )
 def check_diagnose(diagnose: Callable[[Trace], Any]) -> str:
-    """The runs that the page shows; the same in disguise; then others, on a queue and on GPUs."""
+    """Tries the runs that the page shows, the same in disguise, and others, two of them on GPUs."""
     return diagnosis.judge(diagnose)

@@ -1,36 +1,38 @@
-"""What a time consists of: a bar for each run, its parts as shares of the whole."""
+"""The colours of kinds of work, and a figure: what a time consists of, a bar for each run."""
 
 from collections.abc import Mapping
 
 from course_utils.figures import alt_text, style
+from snapshots_and_traces.trace_viewer.kinds import PARTS
 
-COLOURS = {  # computing first, then what else the device did, then why it waited
-    "computing": "#009E73",
-    "communication": "#CC79A7",
-    "copying": "#E69F00",
-    "data": "#D55E00",
-    "synchronising": "#7B5EA7",
-    "launching": "#D9D9D9",
-    "other": "#F0F0F0",
+COLOURS = {  # of the page's timelines: the viewer's, and a colour for each part of a host's step
+    **{what: PARTS[what] for what in ("computing", "communication", "data")},
+    "forward": "#BFDFF3",
+    "backward": "#78B5DC",
+    "optimizer": "#D3CDBE",
 }
-OTHERS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73", "#7B5EA7", "#8C6D31", "#0072B2", "#999999")
 WORDS = {
-    "communication": "messages, exposed",
+    "communication": "communication, exposed",
     "copying": "copies",
-    "data": "idle: input",
-    "synchronising": "idle: host waited",
+    "data": "idle: DataLoader",
+    "synchronising": "idle: a wait",
+    "allocating": "idle: allocating",
+    "loading": "idle: first use",
+    "ranks": "idle: other ranks",
     "launching": "idle: launches",
-    "other": "idle: another reason",
+    "python": "idle: Python",
+    "other": "idle: other",
 }
-SMALL = 0.01  # of the whole: parts below it in every run stand together
+OTHER = "#E2E2E2"  # what the trace viewer has no colour for
+SMALL = 0.01  # of the whole: a part below it in every run isn't drawn
 LEAST_LABEL = 0.05
 
 
 @style.styled
 def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Picture:
-    """A bar from 0 to 100% for each run, of its parts in seconds, in one order and colour for all.
+    """Draws a bar from 0 to 100% for each run, of its parts in seconds, in the viewer's colours.
 
-    Parts under 1% everywhere are drawn as one, "the rest". Published or computed: nothing live.
+    Parts under 1% in every run are left white. Nothing live: published or computed values.
     Raises: ValueError without a run, or for a run without time.
     """
     from matplotlib.patches import Patch
@@ -40,24 +42,24 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
     shares = {run: _shares(parts) for run, parts in runs.items()}
     names = list(dict.fromkeys(name for parts in shares.values() for name in parts))
     large = [name for name in names if max(s.get(name, 0) for s in shares.values()) >= SMALL]
-    colours = {name: _colour(name, place) for place, name in enumerate(large)}
     figure, axes = style.one_panel(title, 1.7 + 0.6 * len(runs))
     said = ["x: % of the time"]
     for row, (run, parts) in enumerate(shares.items()):
         left = 0.0
-        for name, colour in colours.items():
+        for name in large:
             share = 100 * parts.get(name, 0.0)
+            colour = PARTS.get(name, OTHER)
             axes.barh(row, share, left=left, color=colour, height=0.72, edgecolor="white")
             if share >= 100 * LEAST_LABEL:
                 axes.annotate(f"{share:.0f}%", (left + share / 2, row), ha="center", va="center")
             left += share
         if left < 100 * (1 - SMALL / 10):
             axes.barh(row, 100 - left, left=left, color="#FFFFFF", height=0.72, edgecolor="#BBBBBB")
-        named = {WORDS.get(name, name): 100 * parts.get(name, 0.0) for name in colours}
+        named = {WORDS.get(name, name): 100 * parts.get(name, 0.0) for name in large}
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
-    patches = [Patch(color=c, label=WORDS.get(name, name)) for name, c in colours.items()]
+    patches = [Patch(color=PARTS.get(n, OTHER), label=WORDS.get(n, n)) for n in large]
     figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10.5)
     return style.render(figure, title, said)
 
@@ -65,7 +67,3 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:
     whole = sum(parts.values())
     return {name: seconds / whole for name, seconds in parts.items()}
-
-
-def _colour(name: str, place: int) -> str:
-    return COLOURS.get(name) or OTHERS[place % len(OTHERS)]

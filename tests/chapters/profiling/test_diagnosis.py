@@ -29,9 +29,9 @@ def complaint(answer):
 @pytest.mark.parametrize(
     "name, words",
     [
-        ("slow-loader", "the device is idle under DataLoader's next, you said healthy"),
-        ("logged-layers", "it is idle after a call that waited for it, you said healthy"),
-        ("tiny-batches", "it is idle, and was launched too late, you said healthy"),
+        ("slow-loader", "the device waits for a DataLoader, you said healthy"),
+        ("logged-layers", "a wait for the device had made the host late, you said healthy"),
+        ("tiny-batches", "the host was late by itself, you said healthy"),
         ("sent-at-the-end", "only messages run, you said healthy"),
         ("large-batches", "the device computes, you said sync-bound"),
     ],
@@ -49,9 +49,9 @@ def test_of_a_run_that_is_shown_the_largest_loss_is_said_and_all_are_drawn(name,
 
 
 def test_of_a_hidden_run_the_cause_is_not_said():
-    said, _ = complaint(diagnoses.a_wait_comes_before_the_loader)
+    said, _ = complaint(diagnoses.asks_only_what_the_host_did_as_a_gap_began)
     assert "a run that the page doesn't show you said sync-bound" in said
-    assert "input" not in said and "slow-and-logged" not in said
+    assert "host-bound" not in said and "python-statistics" not in said
 
 
 @pytest.mark.parametrize(
