@@ -63,11 +63,11 @@ class Run:
         return self.within(name, "user_annotation")
 
     @contextmanager
-    def frames(self, *lines: str) -> Iterator[None]:
+    def frames(self, *lines: str, cat="python_function") -> Iterator[None]:
         """Python's functions around this, as `with_stack=True` records them."""
         with ExitStack() as stack:
             for line in lines:
-                stack.enter_context(self.within(line, "python_function"))
+                stack.enter_context(self.within(line, cat))
             yield
 
     @contextmanager
@@ -89,6 +89,7 @@ class Run:
 
     def steps(self, number: int) -> Iterator[int]:
         for step in range(number):
+            self.number = step
             with self.note(f"ProfilerStep#{step + 10}"):
                 yield step
 
@@ -102,6 +103,10 @@ class Run:
                 self.launch(kernel, took, **how)
                 self.spend("launching", 5)
             self.spend("launching", DISPATCH - CALL - 15)
+
+    def zero(self, took: float) -> None:
+        with self.within("aten::zero_"):
+            self.launch("Memset (Device)", took, "copying", "gpu_memset")
 
     def backward(self, number: int, took: float) -> None:
         with self.on(AUTOGRAD):
@@ -120,8 +125,8 @@ class Run:
         with self.note(name):
             self.spend("data", took)
 
-    def python(self, took: float, *lines: str) -> None:
-        with self.frames(*lines):
+    def python(self, took: float, *lines: str, cat="python_function") -> None:
+        with self.frames(*lines, cat=cat):
             self.spend("python", took)
 
     def on_cpu(self, name: str, took: float) -> None:
@@ -153,8 +158,8 @@ class Run:
             self.launch("Memcpy DtoH (Device -> Pinned)", 2, "", "gpu_memcpy")
             self.wait()
 
-    def copy(self, kind: str, took: float, blocks=False) -> None:
-        with self.within("aten::copy_"):
+    def copy(self, kind: str, took: float, *lines: str, blocks=False) -> None:
+        with self.frames(*lines), self.within("aten::copy_"):
             self.spend("launching", 10)
             self.launch(f"Memcpy {kind}", took, "copying", "gpu_memcpy", blocks=blocks)
         self.spend("launching", 10)
