@@ -221,4 +221,4 @@ class Run:
         return ends - min(event["ts"] for event in steps or self.events)
 
     def write(self, folder, *others: dict):
-        return write(folder / "trace.json", [*self.events, *others], **GPUS)
+        return write(folder / "trace.json", [*self.events, *others], **(GPUS if self.begun else {}))
