@@ -131,8 +131,8 @@ def _path(
     whole = sum(took for *_, took, _ in parts) or 1
     guessed = f" {path.guessed:,} dependencies between streams are guessed." if path.guessed else ""
     return {
-        "says": f"What each moment of {seconds_text(whole / 1e9)} waited for, followed backwards from "
-        f"the end: to shorten anything else saves no time.{guessed}",
+        "says": f"What each moment of {seconds_text(whole / 1e9)} waited for, followed backwards "
+        f"from the end: to shorten anything else saves no time.{guessed}",
         "parts": [
             [words, colour, took, took / whole, longest]
             for words, colour, took, longest in sorted(parts, key=lambda one: -one[2])
