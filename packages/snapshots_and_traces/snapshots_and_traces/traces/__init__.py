@@ -11,7 +11,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "comparing": "compare",
-        "critical_path": "critical_path",
         "cutting": "cut",
         "idle": "breakdown",
         "kernel_classes": "kernel_class seconds_by_class",
