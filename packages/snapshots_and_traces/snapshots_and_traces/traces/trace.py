@@ -126,6 +126,15 @@ class Trace:
             found[self.names[self.name[i]] + of] = float(self.start[i]), float(self.end[i])
         return found
 
+    @cached_property
+    def whole(self) -> tuple[float, float]:
+        """The capture: from the first event's begin to the last one's end, without what the
+        profiler says of itself.
+        """
+        known = self.kind != Kind.OTHER
+        known = known if known.any() else ~known
+        return float(self.start[known].min()), float(self.end[known].max())
+
     def window(self, device: int) -> tuple[float, float]:
         """The steps, in seconds: from the first one's begin to the last one's end, or to the end of
         the last that they launched on a device; without steps the whole capture. `device` is -1
@@ -135,19 +144,16 @@ class Trace:
         the first event of theirs does.
         """
         on_device = self.on(device, Kind.KERNEL, Kind.COPY)
-        known = self.kind != Kind.OTHER
-        known = known if known.any() else ~known
-        begin, end = float(self.start[known].min()), float(self.end[known].max())
         main = self.host.main(self.host.launcher(device))
         steps = self.host.steps & (self.thread == main)
         if not steps.any():
-            return begin, end
+            return self.whole
         first, last = float(self.start[steps].min()), float(self.end[steps].max())
         called = self.start[self.launch]
         theirs = on_device & (self.launch >= 0) & (called >= first) & (called < last)
         if not theirs.any():
             meets = on_device & (self.start < last) & (self.end > first)
-            return (first, last) if device < 0 or meets.any() else (begin, end)
+            return (first, last) if device < 0 or meets.any() else self.whole
         at = np.flatnonzero(theirs)[self.start[theirs].argmin()]
         before = on_device & (self.start < self.start[at])
         if not before.any() and self.start[at] > self.end[self.launch[at]] + QUEUED:
