@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snapshots_and_traces.traces.host import AUTOGRAD
 from snapshots_and_traces.traces.idle import blocking
 from snapshots_and_traces.traces.trace import ALLOCATING as TAKES_MEMORY
-from snapshots_and_traces.traces.trace import LOADER, STEP, Kind, Trace
+from snapshots_and_traces.traces.trace import AUTOGRAD, LOADER, STEP, Kind, Trace
 from snapshots_and_traces.units import seconds_text
 
 JUST = 20e-6  # seconds: a launch, or a change of streams, takes no longer than that
