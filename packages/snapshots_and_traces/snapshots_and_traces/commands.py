@@ -11,6 +11,7 @@ from snapshots_and_traces.offline.page import OfflinePage
 from snapshots_and_traces.snapshot_viewer.page import snapshot_page
 from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 from snapshots_and_traces.trace_viewer.page import trace_page
+from snapshots_and_traces.traces.comparing import compare
 from snapshots_and_traces.traces.reading import TraceError, read_trace
 from snapshots_and_traces.traces.report import summary
 
@@ -46,6 +47,7 @@ def add_to(commands: Any, folders: dict[str, Path], shown: str) -> None:
         "say where the time of anybody's profiler trace went, or show it",
         "what torch.profiler's export_chrome_trace wrote",
     )
+    trace.add_argument("other", type=Path, nargs="?", help="and say what changed from FILE to it")
     trace.add_argument("--steps", action="store_true", help="by step too")
     trace.add_argument("--page", action="store_true", help="show it in a browser instead")
 
@@ -79,7 +81,9 @@ def _snapshot(options: argparse.Namespace, folder: Path) -> None:
 
 
 def _trace(options: argparse.Namespace, folder: Path) -> None:
-    """Prints what a trace says, within a screen, or shows its page."""
+    """Prints what a trace says, within a screen, or what changed to another; or shows its page."""
+    if options.other:
+        return _compared(options)
     if options.page or options.out or options.no_open:
         target = _target(options, folder)
         return _show(trace_page(options.file), target, options)
@@ -88,6 +92,18 @@ def _trace(options: argparse.Namespace, folder: Path) -> None:
         print(f"{options.file.name}: {summary(trace, options.steps)}")
     except TraceError as problem:
         raise TraceError(f"{options.file.name}: {problem}") from None
+
+
+def _compared(options: argparse.Namespace) -> None:
+    """Prints what changed from one trace to another. Raises: ValueError, OSError."""
+    if options.page or options.out or options.no_open or options.steps:
+        raise ValueError("What changed between two traces is said in words: give no option.")
+    traces = [read_trace(file) for file in (options.file, options.other)]
+    try:
+        changed = compare(*traces)
+    except TraceError as problem:
+        raise TraceError(f"{options.file.name} or {options.other.name}: {problem}") from None
+    print(f"What changed from {options.file.name} to {options.other.name}:\n{changed}")
 
 
 def _target(options: argparse.Namespace, folder: Path) -> Path:

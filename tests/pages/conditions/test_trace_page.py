@@ -27,7 +27,9 @@ from snapshots_and_traces.tests.support.traces import (
     write,
 )
 from snapshots_and_traces.traces import intervals
+from snapshots_and_traces.traces.critical_path import CATEGORIES, critical_path
 from snapshots_and_traces.traces.idle import idle_times
+from snapshots_and_traces.traces.report import overview
 from snapshots_and_traces.traces.trace import Kind
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 
@@ -210,6 +212,41 @@ def test_of_a_measured_time_and_of_idle_times_the_page_says_what_the_library_doe
     assert sheet.wrong == []
 
 
+def test_the_critical_path_is_drawn_and_its_parts_are_the_librarys(sheet, tmp_path):
+    trace = read(tmp_path, training(5))
+    trace_shown(sheet, trace, tmp_path)
+    before, time = sheet.locator("#parts").inner_text(), sheet.locator("#where-title").inner_text()
+    seconds = critical_path(trace, 0, overview(trace, 0).window).seconds()
+    button = sheet.get_by_role("button", name="critical path")
+    assert button.get_attribute("aria-pressed") == "false"
+    sheet.keyboard.press("p")
+    painted(sheet)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert sheet.locator("#where-title").inner_text() == "Critical path of GPU 0"
+    assert sheet.locator("#look").inner_text().startswith("What each moment of ")
+    parts = sheet.evaluate("device.path.parts.map(([what, , took]) => [what, took / 1e9])")
+    assert dict(parts) == pytest.approx({CATEGORIES[k]: v for k, v in seconds.items() if v > 1e-9})
+    spans = "p => [...p.start].every((at, i) => !i || at === p.end[i - 1])"
+    assert sheet.evaluate(f"({spans})(device.path)"), "from one lane to the next without a gap"
+    red = """() => {
+        const { width, height } = $("lanes"), pen = $("lanes").getContext("2d")
+        const all = pen.getImageData(0, 0, width, height).data
+        let many = 0
+        for (let i = 0; i < all.length; i += 4) many += all[i] === 192 && !all[i + 1] && !all[i + 2]
+        return many / wide
+    }"""
+    assert sheet.evaluate(red) > 1, "a red line from edge to edge"
+    for entry in sheet.locator("#parts button").all():
+        entry.click()
+        assert sheet.evaluate("high > low && low >= page.begin")
+        assert said(sheet)["of its kind"].startswith("the longest")
+    sheet.keyboard.press("p")
+    assert (sheet.locator("#parts").inner_text(), sheet.locator("#where-title").inner_text()) == (
+        before, time
+    )  # fmt: skip
+    assert sheet.wrong == []
+
+
 LATE = [op("first", 5, 10), op("last", 9e10 + 5, 1e10)]
 ODD = {  # events; a name in them, and what the page says of it
     "a kernel before its launch": (
@@ -237,7 +274,7 @@ def test_odd_and_long_and_real_traces_are_shown_and_every_event_tells_of_itself(
         sheet.evaluate("name => choose(found(words.names.map(matcher(name)))[0])", name)
         assert facts.items() <= said(sheet).items(), what
         assert name in said(sheet)["title"] and said(sheet)["title"] in trace.names, what
-        for key in "wsadfmgntr":
+        for key in "wsadfmgntrp":
             sheet.keyboard.press(key)
         for button in sheet.locator("#parts button").all():
             button.click()

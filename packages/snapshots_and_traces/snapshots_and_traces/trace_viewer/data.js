@@ -62,7 +62,14 @@ function openedDevice(device) {
     gaps.end = gaps.start.map((start, i) => start + gaps.took[i])
     queue.times = running(Float64Array.from(queue.passed))
     queue.most = queue.length.reduce((most, one) => Math.max(most, one), 0)
-    return { ...device, gaps, queue }
+    const spans = columns(device.path.spans), start = Float64Array.from(spans.begin)
+    const end = start.map((begin, i) => begin + spans.took[i])
+    const inLanes = words.lanes.map(() => ({ start: [], end: [] }))
+    spans.lane.forEach((lane, i) => {
+        inLanes[lane].start.push(start[i])
+        inLanes[lane].end.push(end[i])
+    })
+    return { ...device, gaps, queue, path: { ...device.path, start, end, lane: spans.lane, inLanes } }
 }
 
 const rowOf = i => t.rows[above(t.firsts, 0, t.firsts.length, i) - 1]

@@ -11,6 +11,7 @@ from snapshots_and_traces.offline.columns import Columns
 from snapshots_and_traces.trace_viewer.kinds import KINDS, PARTS, kinds
 from snapshots_and_traces.trace_viewer.lanes import Lane, lanes
 from snapshots_and_traces.traces import measures
+from snapshots_and_traces.traces.critical_path import CATEGORIES, Path, critical_path
 from snapshots_and_traces.traces.idle import WAITS, Idle, idle_times
 from snapshots_and_traces.traces.report import (
     ON_HOST,
@@ -22,8 +23,10 @@ from snapshots_and_traces.traces.report import (
     ran_in_words,
 )
 from snapshots_and_traces.traces.trace import LOADER, Kind, Trace
+from snapshots_and_traces.units import seconds_text
 
 MOST_PLACES, MOST_TOPS, MOST_STEPS = 50, 12, 200
+PATH = {"starting": "#B4E0D0", "allocating": "#D55E00", "waiting": "#BBBBBB"} | PARTS
 
 
 def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
@@ -41,7 +44,7 @@ def content(trace: Trace) -> tuple[dict[str, Any], bytes]:
         "waits": [[WORDS[wait], PARTS[wait]] for wait in WAITS],
         "lanes": [lane.in_words() for lane in found],
         "events": _events(trace, found, order, place, columns),
-        "devices": [_device(trace, one, place, columns) for one in seen],
+        "devices": [_device(trace, one, found, place, columns) for one in seen],
         "steps": _steps(trace),
     }
     return words, columns.together()
@@ -71,7 +74,9 @@ def _events(
     return {name: columns.add(values) for name, values in column.items()}
 
 
-def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -> dict[str, Any]:
+def _device(
+    trace: Trace, seen: Overview, shown: list[Lane], place: np.ndarray, columns: Columns
+) -> dict[str, Any]:
     whole = sum(seen.parts.values()) or 1.0
     is_gpu = seen.device >= 0
     idle = idle_times(trace, seen.device, seen.window) if is_gpu else _host_idle(trace)
@@ -109,11 +114,55 @@ def _device(trace: Trace, seen: Overview, place: np.ndarray, columns: Columns) -
             "passed": columns.add(np.diff(_nanoseconds(times), prepend=0)),
             "length": columns.add(lengths),
         },
+        "path": _path(trace, seen, shown, place, columns),
     }
 
 
 def _word(part: str, device: int) -> str:
     return (WORDS if device >= 0 else WORDS | ON_HOST)[part]
+
+
+def _path(
+    trace: Trace, seen: Overview, shown: list[Lane], place: np.ndarray, columns: Columns
+) -> dict[str, Any]:
+    """The critical path: where it is in which lane, in order of time, and its parts, largest first.
+
+    A part's longest are [2, an event or -1, begin, end].
+    """
+    path = critical_path(trace, seen.device, seen.window)
+    lane_of = np.zeros(len(trace.threads), np.int64)
+    for number, lane in enumerate(shown):
+        lane_of[trace.thread[lane.rows[0][0]]] = number
+    lane, begin, end = lane_of[path.thread], _nanoseconds(path.begin), _nanoseconds(path.end)
+    first = np.flatnonzero(np.diff(lane, prepend=-1))
+    last = np.append(first[1:], len(lane))[: len(first)] - 1
+    parts: list[list[Any]] = [
+        [CATEGORIES[name], PATH[name], int(_nanoseconds(took)), _longest_spans(path, number, place)]
+        for number, (name, took) in enumerate(path.seconds().items())
+    ]
+    whole = sum(took for *_, took, _ in parts) or 1
+    guessed = f" {path.guessed:,} dependencies between streams are guessed." if path.guessed else ""
+    return {
+        "says": f"What each moment of {seconds_text(whole / 1e9)} waited for, followed backwards "
+        f"from the end: to shorten anything else saves no time.{guessed}",
+        "parts": [
+            [words, colour, took, took / whole, longest]
+            for words, colour, took, longest in sorted(parts, key=lambda one: -one[2])
+            if took
+        ],
+        "spans": {
+            "lane": columns.add(lane[first]),
+            "begin": columns.add(begin[first]),
+            "took": columns.add(end[last] - begin[first]),
+        },
+    }
+
+
+def _longest_spans(path: Path, category: int, place: np.ndarray) -> list[list[int]]:
+    found = _most(path.end - path.begin, path.category == category)
+    event = np.where(path.event >= 0, place[path.event], -1)[found]
+    begin, end = _nanoseconds(path.begin)[found], _nanoseconds(path.end)[found]
+    return np.column_stack([np.full(len(found), 2), event, begin, end]).tolist()
 
 
 def _host_idle(trace: Trace) -> Idle:

@@ -7,7 +7,7 @@ const [OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY, BLOCKING, MESSAGE] = 
 // ---- what is drawn: trace `t`; the `chosen` event or idle time; by name, whether the search `hits`
 
 let t, chosen = null, hits = null, marked = null, blocks = []
-let blockOf, colours, tall = false
+let blockOf, colours, tall = false, onPath = false
 const folded = new Set()
 
 // The lanes from the top down, each with its name; before a GPU's streams, what waits for it.
@@ -75,6 +75,7 @@ function draw() {
         pen.fillStyle = tint("rule")
         pen.fillRect(0, y + block.height + GAP / 2 - 0.5, width, 1)
     }
+    if (onPath) drawPath(pen, device.path, top)
     pen.fillStyle = "#88888866"
     for (const [, from, to] of words.steps) {
         for (const edge of [from, to]) pen.fillRect(X(edge) - 0.5, 0, 1, height)
@@ -153,6 +154,38 @@ function drawGaps(pen, { device, height, says }, y) {
         pen.fillStyle = "#444"
         const text = `${words.waits[why[i]][0]}, ${timeText(end[i] - start[i])}`
         write(pen, text, from + 4, y + height - STREAM / 2, to - from - 6)
+    }
+}
+
+// The critical path: a line along the foot of the lanes that it goes through; the rest is veiled.
+function drawPath(pen, { inLanes, start, end, lane }, top) {
+    const footOf = block => block.y + block.height - top
+    for (const block of blocks.filter(one => one.lane)) {
+        const own = inLanes[block.number], many = own.start.length, y = block.y - top
+        let reached = LEFT
+        const veil = to => {
+            pen.globalAlpha = 0.78
+            pen.fillStyle = tint("paper")
+            pen.fillRect(reached, y, Math.max(to - reached, 0), block.height)
+            pen.globalAlpha = 1
+        }
+        for (let i = above(own.end, 0, many, low); i < many && own.start[i] < high; i++) {
+            const from = Math.max(X(own.start[i]), LEFT), to = Math.min(X(own.end[i]), LEFT + wide)
+            if (from > reached) veil(from)
+            reached = Math.max(reached, to, from + 1)
+            pen.fillStyle = tint("alarm")
+            pen.fillRect(from, footOf(block), Math.max(to - from, 1), 3)
+        }
+        veil(LEFT + wide)
+    }
+    const inHeight = new Map(blocks.map(block => [block.number, footOf(block) + 1.5]))
+    pen.fillStyle = tint("alarm")
+    let drawn = -1
+    for (let i = Math.max(above(end, 0, end.length, low), 1); i < start.length && start[i] < high; i++) {
+        const x = Math.round(X(start[i])), [a, b] = [lane[i - 1], lane[i]].map(one => inHeight.get(one))
+        if (x < LEFT || x === drawn) continue
+        drawn = x
+        pen.fillRect(x - 0.75, Math.min(a, b), 1.5, Math.abs(a - b))
     }
 }
 

@@ -160,11 +160,19 @@ function listenToAll() {
         showLanes()
     }, ": rows high enough to be read")
     rows.ariaPressed = tall
+    const path = addButton("critical path", "p", () => {
+        onPath = !onPath
+        path.ariaPressed = onPath
+        walked = {}
+        showDevice($("device").selectedIndex)
+        redraw()
+    }, ": what each moment waited for")
+    path.ariaPressed = onPath
     follow($("lanes"), { click: e => pick(e.offsetX, e.offsetY), hover })
     follow($("ruler"), { moves: true })
     $("lanes").onkeydown = e => { if (e.key === "Enter") chooseMiddle() }
     $("scroller").onscroll = redraw
-    $("device").onchange = () => { walked = {}; showDevice($("device").selectedIndex) }
+    $("device").onchange = () => { walked = {}; showDevice($("device").selectedIndex); redraw() }
     onresize = showLanes
     onTheme(draw)
 }

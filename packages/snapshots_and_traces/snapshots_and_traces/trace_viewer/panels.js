@@ -169,14 +169,15 @@ function showDevice(place) {
     device = t.devices[place]
     const gpu = device.number >= 0
     $("sentence").textContent = [...words.about, device.says].join(" ")
-    $("where-title").textContent = gpu ? `Where the time of GPU ${device.number} went` : "Where the host's time went"
+    const whose = gpu ? `GPU ${device.number}` : "the host"
+    const time = gpu ? `Where the time of ${whose} went` : "Where the host's time went"
+    $("where-title").textContent = onPath ? `Critical path of ${whose}` : time
     for (const list of ["parts", "look", "tops", "steps"]) $(list).replaceChildren()
-    for (const [what, colour, took, share, places] of device.parts) {
+    for (const [what, colour, took, share, places] of (onPath ? device.path : device).parts) {
         entry($("parts"), colour, what, timeText(took), share, () => visit(what, places))
     }
-    device.look.forEach((one, i) => {
-        put($("look"), "p", `${i ? "Then" : "Look first"} at ${one}.`)
-    })
+    const look = device.look.map((one, i) => `${i ? "Then" : "Look first"} at ${one}.`)
+    for (const one of onPath ? [device.path.says] : look) put($("look"), "p", one)
     $("tops-title").textContent = gpu ? "Kernels by their time" : "Operators by their own time"
     for (const [name, times, took] of device.tops) {
         const said = `${count(times)} × ${name.replace(/^void /, "")}`
@@ -204,11 +205,12 @@ function showLongest(events) {
 function visit(what, places) {
     if (!places.length) return
     const turn = walked[what] = ((walked[what] ?? -1) + 1) % places.length
-    const [isEvent, at] = places[turn]
-    if (isEvent) choose(at)
+    const [kind, at, ...span] = places[turn]
+    if (at < 0) mark(...span)
+    else if (kind) choose(at)
     else chooseGap(device, at)
-    showSpan(...chosen.span, 0.6)
-    const shown = isEvent ? at : chosen.next
+    showSpan(...(kind === 2 ? span : chosen.span), 0.6)
+    const shown = kind ? at : chosen.next
     if (shown >= 0) showRow(shown)
     fact("of its kind", turn ? `number ${turn + 1} by length` : "the longest; click again for the next")
 }

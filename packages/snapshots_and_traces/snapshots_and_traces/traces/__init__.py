@@ -10,6 +10,7 @@ from snapshots_and_traces.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
+        "comparing": "compare",
         "cutting": "cut",
         "idle": "breakdown",
         "kernel_classes": "kernel_class seconds_by_class",

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from snapshots_and_traces.traces import intervals, measures
-from snapshots_and_traces.traces.host import AUTOGRAD
 from snapshots_and_traces.traces.idle import GRAPH, WAITS, Idle, breakdown, idle_times
 from snapshots_and_traces.traces.reading import TraceError
-from snapshots_and_traces.traces.trace import LOADER, RANKS, Kind, Trace
+from snapshots_and_traces.traces.trace import AUTOGRAD, LOADER, RANKS, Kind, Trace
 from snapshots_and_traces.units import seconds_text
 
 MOST = 3  # findings

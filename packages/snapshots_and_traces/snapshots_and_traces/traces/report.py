@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from snapshots_and_traces.traces import measures
+from snapshots_and_traces.traces.critical_path import path_in_words
 from snapshots_and_traces.traces.findings import LONGEST, UNKNOWN, Finding, findings
 from snapshots_and_traces.traces.idle import breakdown, idle_times
 from snapshots_and_traces.traces.trace import Trace
@@ -43,6 +44,7 @@ def summary(trace: Trace, by_step: bool = False) -> str:
     else:
         steps = "in the steps" if trace.steps else "from the first event to the last"
         lines += [f"The host, {steps}:", *_parts(seen.parts, ON_HOST)]
+    lines.append(path_in_words(trace, seen.device, seen.window))
     if operators := measures.top_operators(trace):
         lines += ["Operators by their own time on the host:", *_top(operators)]
     if most := [f"{n / 1e6:.3g} MB allocated on {name}" for name, n in trace.allocated.items()]:

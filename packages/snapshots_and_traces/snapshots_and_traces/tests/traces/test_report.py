@@ -37,6 +37,7 @@ def test_every_figure_stands_with_its_unit(tmp_path):
         "     15 µs  1 × ncclDevKernel_AllReduce",
         "     10 µs  1 × gemm",
         "      5 µs  1 × relu<float, 4>(int)",
+        "Critical path: the host in operators and calls 56%; the host outside operators 44%.",
         "Operators by their own time on the host:",
         "     50 µs  1 × aten::mm",
         "      6 µs  1 × aten::relu",
