@@ -194,8 +194,7 @@ def body(function):
 
 
 def test_what_exercises_of_chapter_04_begin_with_is_what_their_checks_run():
-    from course_utils.chapters.compile_and_graphs.exercises import broken
-    from course_utils.chapters.compile_and_graphs.recompiling import step
+    from course_utils.chapters.compile_and_graphs.exercises import broken, step
     from tests.chapters.compile_and_graphs.wrong_answers import slow_loop
 
     page = "\n".join(cells(files.NOTEBOOKS / "04_compile_and_graphs.ipynb"))

@@ -21,7 +21,6 @@ BUDGETS = {  # at least, at most
 }
 WORDS_A_MINUTE, MINUTES_A_PREDICTION = 130, 1.5
 OVER: dict[str, dict[str, float]] = {
-    "04": {"predictions": 25, "claims": 38},
     "05": {"cells": 89, "predictions": 16, "claims": 50, "minutes": 0.79},
     "09": {"cells": 66, "predictions": 16, "claims": 40},
     "10": {"cells": 96, "predictions": 17, "claims": 60, "minutes": 1.34},

@@ -8,9 +8,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "fusion": "fuse",
         "graph_view": "draw_graph graph_widget",
         "native": "cpp_function cxx",
-        "page_cells": (
-            "can_compile first_reason loop_in peak_bytes readable run_elsewhere steps_in_words "
-            "texts_that_fit"
-        ),
+        "page_cells": ("first_reason first_use inductor_text loop_in passes_in run_elsewhere"),
     },
 )

@@ -8,106 +8,74 @@ from typing import Any
 
 import torch
 
-from course_utils.chapters.compile_and_graphs import recompiling
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly, warm_up
 from course_utils.lesson.answers import against, as_list, as_number, as_numbers, close, compare
 from course_utils.lesson.exercises import LIBRARIES, Wrong, exercise
 
-# ---- Small programs as lists of operators: their passes over memory, and the loops that they
-# take.
+# ---- Small programs as lists of operators, and the loops that compute them.
 
-Ops = list[tuple[str, list[str]]]  # a tensor, and what it is made of
-Kinds = list[tuple[str, str, list[str]]]  # the same, with "pointwise" or "reduction" between
+Kinds = list[tuple[str, str, list[str]]]  # a tensor, "pointwise" or "reduction", what it is made of
 P, R = "pointwise", "reduction"
 
-PROGRAMS: dict[str, tuple[Ops, list[str]]] = {
-    "one operator": ([("a", ["x", "y"])], ["a"]),
-    "x * x": ([("a", ["x", "x"])], ["a"]),
-    "a chain": ([("a", ["x"]), ("b", ["a"]), ("c", ["b"]), ("d", ["c"])], ["d"]),
-    "an input used twice": ([("a", ["x"]), ("b", ["a", "x"])], ["b"]),
-    "a dead operator": ([("a", ["x"]), ("b", ["x"]), ("c", ["a"])], ["c"]),
-    "two dead operators in a row": ([("a", ["x"]), ("b", ["y"]), ("c", ["b"])], ["a"]),
-    "an input that only a dead operator needs": ([("a", ["x"]), ("b", ["a", "y"])], ["a"]),
-    "a step between that the caller wants": ([("a", ["x"]), ("b", ["a"])], ["b", "a"]),
-    "two programs in one": ([("a", ["x"]), ("b", ["y"])], ["a", "b"]),
-    "a square": ([("a", ["x"]), ("b", ["a"]), ("c", ["a"]), ("d", ["b", "c"])], ["d"]),
-}
-NORMALISED: Kinds = [("m", R, ["x"]), ("d", P, ["x", "m"]), ("q", P, ["d"]), ("v", R, ["q"])]
-SCHEDULES: dict[str, Kinds] = {
-    "nothing": [],
-    "a chain": [("a", P, ["x"]), ("b", P, ["a"]), ("c", P, ["b", "y"])],
-    "a mean": [("m", R, ["x"])],
-    "x / x.sum()": [("s", R, ["x"]), ("y", P, ["x", "s"])],
-    "the sum of a square": [("q", P, ["x"]), ("s", R, ["q"])],
-    "softmax": [
-        *[("m", R, ["x"]), ("d", P, ["x", "m"]), ("e", P, ["d"])],
-        *[("s", R, ["e"]), ("y", P, ["e", "s"])],
-    ],
-    "a variance": NORMALISED,
-    "layer norm": [*NORMALISED, ("r", P, ["v"]), ("y", P, ["d", "r"]), ("z", P, ["y", "w", "b"])],
-    "two reductions of one tensor": [("a", R, ["x"]), ("b", R, ["x"]), ("y", P, ["a", "x", "b"])],
-    "a reduction of a reduction": [("a", R, ["x"]), ("b", R, ["a"]), ("y", P, ["b"])],
-    "one that waits, and one that needn't": [("s", R, ["x"]), ("a", P, ["s"]), ("b", P, ["x"])],
-    "an old and a new one": [
-        *[("s", R, ["x"]), ("a", P, ["s"]), ("b", P, ["a", "s"])],
-        *[("t", R, ["b"]), ("c", P, ["s", "t", "a"])],
-    ],
+SCHEDULES = {  # each program's last operator is its result; := is a reduction
+    "a chain": "a=x,x b=a c=b,y",
+    "x / x.sum()": "s:=x y=x,s",
+    "(x + 1) / (x + 1).sum()": "a=x s:=a y=a,s",
+    "(2 * z) / x.sum()": "s:=x a=z y=a,s",
+    "softmax": "m:=x d=x,m e=d s:=e y=e,s",
+    "a variance": "m:=x d=x,m q=d v:=q",
+    "layer norm": "m:=x d=x,m q=d v:=q r=v y=d,r z=y,w,b",
+    "dead operators": "a=x s:=a b=s c=a",
+    "two reductions": "a:=x b:=x y=a,x,b",
+    "a reduction of a reduction": "a:=x b:=a y=b",
+    "a value that three loops use": "a=x s:=a b=a,s t:=b c=a,t",
+    "one that the loop between doesn't use": "a=x s:=a b=x,s t:=b c=a,t",
 }
 
 
-def passes(ops: Ops, results: list[str]) -> tuple[int, int]:
-    """How often memory is gone through: operator by operator, and fused into one loop.
+def written(program: str) -> tuple[Kinds, str]:
+    """The operators of a program as `SCHEDULES` writes it, and its result."""
+    pairs = [one.split("=") for one in program.split()]
+    ops = [(name.strip(":"), R if name[-1] == ":" else P, of.split(",")) for name, of in pairs]
+    return ops, ops[-1][0]
 
-    An operator reads each of its inputs once, however often it uses it, and writes one tensor. The
-    loop reads each input that a result depends on, and writes the results.
+
+def loops_of(ops: Kinds, result: str) -> dict[str, list[int]]:
+    """The loops that compute each operator: by following each loop's work back to its inputs.
+
+    A reduction and the result are computed in the first loop in which they can be.
     """
-    made, needed, left = dict(ops), set[str](), list(results)
-    while left:
-        name = left.pop()
-        if name not in needed:
-            needed.add(name)
-            left.extend(made.get(name, []))
-    return sum(1 + len(set(of)) for _, of in ops), len(needed - set(made)) + len(results)
+    made = {name: (kind, of) for name, kind, of in ops}
+
+    def ready(name: str) -> int:
+        return first(name) + (made[name][0] == R) if name in made else 0
+
+    def first(name: str) -> int:
+        return max(map(ready, made[name][1]))
+
+    found: dict[str, set[int]] = {name: set() for name in made}
+
+    def compute(name: str, loop: int) -> None:
+        found[name].add(loop)
+        for one in made[name][1]:
+            if one in made:
+                compute(one, first(one) if made[one][0] == R else loop)
+
+    compute(result, first(result))
+    return {name: sorted(loops) for name, loops in found.items()}
 
 
-def loop_numbers(ops: Kinds) -> dict[str, int]:
-    """The first loop in which each operator can stand, all having the same elements.
-
-    A reduction's result is there when its loop has ended: who uses it stands in a later one. Found
-    by moving each behind what it waits for, as often as the longest chain may need.
-    """
-    kind = {name: kind for name, kind, _ in ops}
-    found = dict.fromkeys(kind, 0)
-    for _ in ops:
-        for name, _, of in ops:
-            for one in of:
-                if one in kind:
-                    found[name] = max(found[name], found[one] + (kind[one] == R))
-    return found
-
-
-def random_programs() -> list[tuple[Ops, list[str]]]:
-    """Programs of two to eight operators, with one or two results that the caller wants."""
-    graphs = [_graph(count) for count in (2, 3, 5, 8) * 10]
-    names = [[name for name, _ in ops] for ops in graphs]
-    return [
-        (ops, random.sample(n, random.choice((1, 2)))) for ops, n in zip(graphs, names, strict=True)
-    ]
-
-
-def random_schedules() -> list[Kinds]:
-    """Programs of two to ten operators, of which a third are reductions."""
-    graphs = [_graph(count) for count in (2, 4, 7, 10) * 10]
-    return [[(name, random.choice((P, P, R)), of) for name, of in ops] for ops in graphs]
-
-
-def _graph(count: int) -> Ops:
-    """Operators that use what was there before them; their names say nothing of their order."""
-    names, ready = random.sample("abcdefghijkl", count), ["x", "y", "z"][: random.randint(1, 3)]
+def random_schedules() -> list[tuple[Kinds, str]]:
+    """Programs of two to nine operators, of which a third are reductions, with their result."""
     found = []
-    for name in names:
-        found.append((name, random.choices(ready[-4:], k=random.randint(1, 3))))
-        ready.append(name)
+    for count in (2, 4, 6, 9) * 10:
+        names, ready = random.sample("abcdefghijkl", count), ["x", "y", "z"][: random.randint(1, 3)]
+        ops = []
+        for name in names:
+            of = random.choices(ready[-4:], k=random.randint(1, 3))
+            ops.append((name, random.choice((P, P, R)), of))
+            ready.append(name)
+        found.append((ops, names[-1]))
     return found
 
 
@@ -117,14 +85,10 @@ def _graph(count: int) -> Ops:
 def told(stop: Exception) -> str:
     """One line of what Dynamo raised: where, and its reason without explanations."""
     said = str(stop).partition("from user code")[0]
-    return f"the graph breaks{_place(stop)}. Dynamo says: {_reason(said)}."
-
-
-def _place(stop: Exception) -> str:
-    """The innermost line that is neither torch's nor Python's own."""
     stack = getattr(stop, "real_stack", None) or []
     own = [step for step in stack if not any(one in step.filename for one in LIBRARIES)]
-    return "".join(f" at line {step.lineno} ({step.line})" for step in own[-1:])
+    place = "".join(f" at line {step.lineno} ({step.line})" for step in own[-1:])
+    return f"the graph breaks{place}. Dynamo says: {_reason(said)}."
 
 
 def _reason(said: str) -> str:
@@ -177,7 +141,8 @@ def check_one_graph(whole: Callable[[torch.Tensor], Any]) -> str:
             for x in _inputs(*shape):
                 _compare(compiled, whole, x)
                 if graphs.count != 1:
-                    raise Wrong(_counted(graphs.count, shape))
+                    of = f"{graphs.count} graphs for x of shape {list(shape)}"
+                    raise Wrong(f"{of}, want one for all its values")
     return "four shapes, with values for both branches: one graph each, the same numbers"
 
 
@@ -205,52 +170,69 @@ def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tenso
         raise Wrong(told(stop)) from stop
 
 
-def _counted(count: int, shape: tuple[int, ...]) -> str:
-    if count == 0:
-        return "nothing was compiled: torch.compile found no operator that it could put in a graph"
-    return f"{count} graphs for x of shape {list(shape)}, want one for all its values"
-
-
-@exercise(
-    "compile.fused_speedup",
-    todo="write speedup(ops, results): bytes operator by operator / bytes in one loop.",
-    hints=(
-        "All tensors have one size, so that passes will do for bytes. An operator reads each "
-        "tensor once, however often it uses it: len(set(inputs)), and writes one.",
-        "Which are needed? Go backwards: the results are, and so is what a needed one is made of.",
-        "One loop reads the needed tensors that no operator makes, and writes the results. "
-        "Everything between stays in registers.",
-    ),
-)
-def check_fused_speedup(speedup: Callable[[Ops, list[str]], Any]) -> str:
-    """Each edge alone, then random programs."""
-
-    def reference(ops: Ops, results: list[str]) -> float:
-        eager, fused = passes(ops, results)
-        return eager / fused
-
-    def why(ops: Ops, results: list[str]) -> str:
-        eager, fused = passes(ops, results)
-        return f" ({eager} passes against {fused})"
-
-    against(speedup, reference, [*PROGRAMS.values(), *random_programs()], why=why)
-    return f"{len(PROGRAMS)} edges, and random programs"
-
-
 @exercise(
     "compile.loops",
-    todo="write loops(ops): a dictionary with the number of each operator's loop.",
+    todo="write loops(ops, result): a dictionary with the loops that compute each operator.",
     hints=(
-        "Go through ops in order: when you come to one, the loops of its inputs are known. An "
-        "input of the program is there from the beginning: 0.",
-        "It stands in the latest of its inputs' loops, and one later than each input that is a "
-        "reduction. What a reduction reads makes it wait as any other.",
+        "Go through ops in order: the first loop in which an operator can be computed is the "
+        "latest of its inputs' first loops, and one more after an input that is a reduction.",
+        "Then go backwards from the result. A reduction that is needed is computed in its first "
+        "loop alone. What an operator uses is needed in each loop that computes the operator.",
     ),
 )
-def check_loops(loops: Callable[[Kinds], Any]) -> str:
+def check_loops(loops: Callable[[Kinds, str], Any]) -> str:
     """Programs that the reader knows, then random ones."""
-    against(loops, loop_numbers, [(ops,) for ops in (*SCHEDULES.values(), *random_schedules())])
+    against(loops, loops_of, [*map(written, SCHEDULES.values()), *random_schedules()])
     return f"{len(SCHEDULES)} programs by name, and random ones"
+
+
+# ---- The compiled step of the exercise that finds a recompilation.
+
+MOST = 4  # compilations of a steady loop: two that differ, a weight and a length that vary
+
+
+def step(text: torch.Tensor, label: str, weight: Any, means: Any) -> torch.Tensor:
+    """The step that the exercise's loop takes; the notebook shows the same lines."""
+    loss = text.tanh().square().mean()
+    if label == "step 0":
+        return loss
+    return means[-1] + weight * (loss - means[-1])
+
+
+def running_means(texts: list[torch.Tensor]) -> list[float]:
+    """What the loop returns: after each text, the mean of the losses until there."""
+    losses = [text.double().tanh().square().mean().item() for text in texts]
+    return [sum(losses[: k + 1]) / (k + 1) for k in range(len(losses))]
+
+
+def lists_of_texts() -> list[list[torch.Tensor]]:
+    """More texts than torch makes versions: of any lengths, some alike, all alike; then few."""
+    count, alike = random.randint(12, 20), random.randint(5, 40)
+    varied = [random.randint(5, 40) for _ in range(count)]
+    several = [varied, [alike] * 3 + varied, [alike] * count, varied[:2], varied[:1], []]
+    return [[random.uniform(0.2, 3) * torch.randn(n) for n in lengths] for lengths in several]
+
+
+class Watched:
+    """A step that was never compiled before: counts its calls and its graphs."""
+
+    def __init__(self) -> None:
+        self.graphs, self.calls = Graphs(), 0
+        self._plain = fresh(step)
+        self._compiled = torch.compile(self._plain, backend=self.graphs)
+
+    def step(self, text: Any, label: Any, weight: Any, means: Any) -> Any:
+        """Calls the compiled step, and where torch can't compile for these arguments the plain one.
+
+        Raises: what the plain one raises, in Python's words.
+        """
+        from torch._dynamo.exc import TorchDynamoException
+
+        self.calls += 1
+        try:
+            return self._compiled(text, label, weight, means)
+        except TorchDynamoException:
+            return self._plain(text, label, weight, means)
 
 
 @exercise(
@@ -266,8 +248,8 @@ def check_loops(loops: Callable[[Kinds], Any]) -> str:
 )
 def check_steady_loop(steady_loop: Callable[..., Any]) -> str:
     """Many texts and few, each list with a step that nobody compiled before."""
-    for texts in recompiling.lists_of_texts():
-        watched, want = recompiling.Watched(), recompiling.running_means(texts)
+    for texts in lists_of_texts():
+        watched, want = Watched(), running_means(texts)
         with quietly():
             got = as_numbers(as_list(steady_loop(watched.step, list(texts)), "a list of means"))
         if watched.calls < len(texts):
@@ -279,15 +261,14 @@ def check_steady_loop(steady_loop: Callable[..., Any]) -> str:
     )
 
 
-def _compiled_seldom(watched: recompiling.Watched) -> None:
+def _compiled_seldom(watched: Watched) -> None:
     graphs, calls = watched.graphs, watched.calls
     alone = calls - graphs.runs
-    if graphs.count > recompiling.MOST:
+    if graphs.count > MOST:
         then = f", then gave up for the last {alone}" if alone else ""
-        why = watched.changing
         raise Wrong(
             f"compiled {graphs.count} times in {calls} calls{then}, want at most "
-            f"{recompiling.MOST}: " + (f"step got {why}" if why else "which argument changes?")
+            f"{MOST}: which arguments change at each call?"
         )
     if alone:
         raise Wrong(

@@ -1,14 +1,12 @@
-"""What a traced program costs in passes over memory, one operator at a time and fused into loops.
+"""Counts a traced program's passes over memory, one operator at a time and fused into loops.
 
-A pass reads or writes one whole tensor of FP32. What stands for one number (a constant, a sum,
-and arithmetic with these alone) costs none.
+A pass reads or writes one whole tensor of FP32. Values that are one number (a constant, a sum, and
+arithmetic with these alone) cost no pass.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-BYTES = 4  # of a number in FP32
 
 
 class Value(Protocol):
@@ -26,51 +24,53 @@ Tracer = Callable[[Callable[..., Any], Sequence[str]], tuple[Sequence[Value], Va
 
 @dataclass(frozen=True)
 class Fusion:
-    """A program's values, the loops that they are fused into, and its passes over memory.
+    """A program's values, the loops that compute them, and its passes over memory.
 
-    `loops` has the loop of each live value, from 0; `live` and `dead` are in the tape's order, and
-    only operators can be dead: the result does without them. `full` are those of the tape that have
-    all n elements: neither a number, nor a sum, nor made of these alone.
+    `loops` has the loops, from 0, that compute each live operator or read each live input; `live`
+    and `dead` are in the tape's order, and only operators can be dead: the result doesn't need
+    them. `full` are the values that have all n elements.
     """
 
     live: tuple[Value, ...]
     dead: tuple[Value, ...]
     full: frozenset[Value]
-    loops: dict[Value, int]
+    loops: dict[Value, set[int]]
     passes_eager: int
     passes_fused: int
 
     @property
     def bound(self) -> float:
-        """How many times fewer passes fusing leaves, so the most that it can win."""
+        """Passes before by passes after: the most that fusing can gain."""
         return self.passes_eager / self.passes_fused if self.passes_fused else 1.0
-
-    def bytes_eager(self, n: int) -> int:
-        """Bytes read and written for `n` elements by one operator after the other."""
-        return BYTES * n * self.passes_eager
-
-    def bytes_fused(self, n: int) -> int:
-        """Bytes read and written for `n` elements by the loops."""
-        return BYTES * n * self.passes_fused
 
 
 def fuse(tape: Sequence[Value], result: Value) -> Fusion:
-    """Puts each value that the result needs into the first loop in which it can stand.
+    """Divides a program into loops as Inductor does, which computes cheap values again.
 
+    A sum and the result are each computed once, in the first loop in which all that they need is
+    there. Every other operator is computed in each loop that uses it, from the program's inputs
+    and earlier sums, so that no loop stores a tensor for a later one.
     Raises: TypeError for a result that is no value of the tape.
     """
     if not any(result is value for value in tape):
         raise TypeError(f"The program gives {result!r}, and nothing made of its inputs.")
-    needed = _needed(result)
-    live = tuple(value for value in tape if value in needed)
-    dead = tuple(value for value in tape if value.of and value not in needed)
-    loops, full = _loops(live), _full(tape)
-    eager, fused = _eager(tape, full), _fused(live, full, loops, result)
+    loops, first = {result: set[int]()}, _first_loops(tape)
+    for value in reversed(tape):
+        if value in loops and (value is result or value.op == "sum"):
+            loops[value] = {first[value]}
+        for one in value.of if value in loops else ():
+            loops[one] = loops.get(one, set()) | loops[value]
+    live = tuple(value for value in tape if value in loops)
+    dead = tuple(value for value in tape if value.of and value not in loops)
+    full = _full(tape)
+    eager = sum(len(full.intersection(v.of)) + (v in full) for v in tape if v.of)
+    reads = sum(len(loops[v]) for v in live if v in full and not v.of)
+    fused = reads + (result in full) if result.of else 0
     return Fusion(live, dead, full, loops, eager, fused)
 
 
 def is_number(value: Value) -> bool:
-    """Whether it stands for a constant of the program."""
+    """Whether it is a constant of the program."""
     try:
         float(value.op)
     except ValueError:
@@ -78,46 +78,19 @@ def is_number(value: Value) -> bool:
     return not value.of
 
 
-def _needed(result: Value) -> set[Value]:
-    found, waiting = set(), [result]
-    while waiting:
-        value = waiting.pop()
-        if value not in found:
-            found.add(value)
-            waiting += value.of
-    return found
-
-
-def _loops(live: Iterable[Value]) -> dict[Value, int]:
-    """A sum's value is there when its loop has ended, and not earlier."""
-    loops: dict[Value, int] = {}
-    for value in live:
-        loops[value] = max((loops[one] + (one.op == "sum") for one in value.of), default=0)
-    return loops
+def _first_loops(tape: Iterable[Value]) -> dict[Value, int]:
+    """The first loop in which each value can be computed: a sum is known when its loop ends."""
+    first: dict[Value, int] = {}
+    for value in tape:
+        first[value] = max((first[one] + (one.op == "sum") for one in value.of), default=0)
+    return first
 
 
 def _full(tape: Iterable[Value]) -> frozenset[Value]:
+    """Values with all n elements: inputs, and what operators other than sums make of them."""
     found: set[Value] = set()
     for value in tape:
         of_tensors = value.op != "sum" and not found.isdisjoint(value.of)
         if of_tensors if value.of else not is_number(value):
             found.add(value)
     return frozenset(found)
-
-
-def _eager(tape: Iterable[Value], full: frozenset[Value]) -> int:
-    """Each operator reads each of its tensors once, and writes its own; the dead ones too."""
-    return sum(len(full.intersection(v.of)) + (v in full) for v in tape if v.of)
-
-
-def _fused(
-    live: Iterable[Value], full: frozenset[Value], loops: dict[Value, int], result: Value
-) -> int:
-    """Each loop reads what comes from outside; what is needed after it is written once."""
-    reads, needed_later = set(), {result}
-    for value in live:
-        for one in full.intersection(value.of):
-            if not one.of or loops[one] < loops[value]:
-                reads.add((loops[value], one))
-                needed_later.add(one)
-    return len(reads) + sum(bool(value.of) for value in needed_later & full)

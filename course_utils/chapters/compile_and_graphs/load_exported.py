@@ -6,5 +6,4 @@ import torch
 
 if __name__ == "__main__":
     exported, given, result = sys.argv[1:]
-    model = torch.export.load(exported).module()
-    torch.save(model(torch.load(given)), result)
+    torch.save(torch.export.load(exported).module()(torch.load(given)), result)

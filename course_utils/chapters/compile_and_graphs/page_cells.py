@@ -1,7 +1,5 @@
-"""What the page's cells need besides the lesson: a cache, Inductor's loop, a peak, a process."""
+"""What the page's cells need besides the lesson: a cache, Inductor's text, another process."""
 
-import gzip
-import json
 import logging
 import os
 import re
@@ -10,28 +8,29 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
 
 from course_utils.chapters.compile_and_graphs import load_exported
+from course_utils.chapters.compile_and_graphs.fresh_compiles import fresh, quietly
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
 from course_utils.core.machine import device
+from course_utils.core.timing import seconds
 
-ELSEWHERE = Path(load_exported.__file__)
+ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
 
 
-def can_compile() -> bool:
-    """Whether `torch.compile` works here, which it finds out; says why in a line where it doesn't.
+def first_use() -> float | None:
+    """Seconds of this process's first use of `torch.compile`, imports included; prints them.
 
-    Inductor wants a C++ compiler for a processor, Triton and a capability of 7.0 for a GPU. It
-    keeps what it compiles below `build/` of the project, unless the reader named another place,
-    and Dynamo's warnings stay out of the page, which counts what they are about.
+    Returns None, and prints one line on why, if `torch.compile` doesn't work here: Inductor needs
+    a C++ compiler for a CPU, Triton and a capability of 7.0 for a GPU. The page's cache is in
+    `build/` of the project, unless the reader named another place. Dynamo's warnings are turned
+    off, since the page counts what they are about.
     """
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(files.ROOT / "build" / "inductor"))
     torch._logging.set_logs(all=logging.ERROR)
@@ -40,93 +39,59 @@ def can_compile() -> bool:
             raise RuntimeError("no C++ compiler was found")
         with warnings.catch_warnings():  # torch 2.13's inductor imports what torch deprecates
             warnings.simplefilter("ignore")
-            torch.compile(torch.neg)(torch.ones(8, device=device()))
+            x = torch.ones(8, device=device())
+            took = seconds(lambda: torch.compile(torch.neg)(x))
     except Exception as error:  # whatever a compiler, its headers or Triton may lack
         why = str(error).strip().partition("\n")[0]
         print(f"torch.compile doesn't work here ({why}): what must be compiled is skipped.")
-        return False
-    return True
+        return None
+    print(f"torch.compile's first use in this process took ≈ {took:.2g} s, imports included.")
+    return took
 
 
-def texts_that_fit() -> Tensor:
-    """Up to eight random texts of 1,024 tokens, as many as GPT `small` trains on this GPU: some
-    4 GB (10⁹) a text are enough for eager, compiled and captured together."""
-    free, _ = torch.cuda.mem_get_info()
-    return torch.randint(50257, (max(2, min(8, int(free / 4e9))), 1024))
+def inductor_text(fn: Callable[..., Any], *args: Tensor) -> str:
+    """Returns what Inductor writes for a call of a function, without compiling or running it."""
+    with quietly():
+        from torch._inductor.utils import fresh_cache, get_code
+
+        with fresh_cache():  # get_code leaves an entry in the cache that can't be run
+            return str(get_code(torch.compile(fresh(fn), dynamic=False), *args)[0])
 
 
-def loop_in(written: str) -> str:
+def loop_in(text: str) -> str:
     """The C++ or Triton function in what Inductor wrote, without the Python around it."""
-    found = re.search(r"r?'''\n(.*?)'''", written, re.DOTALL)
-    return found[1].strip() if found else written
+    found = re.search(r"r?'''\n(.*?)'''", text, re.DOTALL)
+    kept = (found[1] if found else text).strip().splitlines()
+    return "\n".join(line for line in kept if "div_error" not in line)
 
 
-def peak_bytes(call: Callable[[], Any]) -> int:
-    """Bytes that a call holds at its peak, beyond what was there before; called twice.
-
-    On a GPU by the allocator's own count; without one by each allocation that the profiler saw.
-    """
-    call()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        call()
-        torch.cuda.synchronize()
-        return torch.cuda.max_memory_allocated() - before
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        call()
-    return max(accumulate(_allocations(seen)), default=0)
+def passes_in(text: str) -> int:
+    """Counts the whole tensors that the C++ loops over x0 read or write."""
+    loop, found = 0, set()
+    for line in text.splitlines():
+        loop += bool(re.search(r"\bfor\s*\(.*\bx0=", line))
+        stores = ".store(" in line or re.search(r"\] = ", line) is not None
+        found |= {(loop, tensor, stores) for tensor in ACCESS.findall(line)}
+    return len(found)
 
 
-def readable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the GPT's step as a table shows what was measured: with ≈, bytes in MB (10⁶)."""
-    eager = {row["texts"]: row["tokens_per_s"] for row in rows if row["way"] == "eager"}
-    return [
-        {
-            "way": row["way"],
-            "texts": row["texts"],
-            "tokens/s": f"≈ {row['tokens_per_s']:,.0f}",
-            "times as fast": f"≈ {row['tokens_per_s'] / eager[row['texts']]:.2f}",
-            "peak, MB": f"{row['peak_bytes'] / 1e6:.2f}" if row["peak_bytes"] else "–",
-        }
-        for row in rows
-    ]
-
-
-def first_reason(told: Any) -> str:
+def first_reason(explained: Any) -> str:
     """The first line of the first reason for a break that `torch._dynamo.explain` found."""
-    if told.break_reasons:
-        return told.break_reasons[0].reason.partition("\n")[0]
-    return "–" if told.graph_count else "a break in a loop: nothing is compiled"
-
-
-def steps_in_words(steps: float) -> str:
-    """A number of steps, or "never" for infinitely many."""
-    return f"{steps:,.0f}" if steps < float("inf") else "never"
-
-
-def _allocations(seen: profile) -> list[int]:
-    """Bytes of each allocation, those of a release negative, in their order."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "trace.json.gz")
-        seen.export_chrome_trace(str(file))
-        with gzip.open(file) as text:
-            events = json.load(text)["traceEvents"]
-    found = [one for one in events if one.get("name") == "[memory]"]
-    return [one["args"]["Bytes"] for one in sorted(found, key=lambda one: one["ts"])]
+    if explained.break_reasons:
+        return str(explained.break_reasons[0].reason).partition("\n")[0]
+    return "–" if explained.graph_count else "a break in a loop: the function is skipped"
 
 
 def run_elsewhere(file: Path, batch: Tensor) -> Tensor:
-    """What an exported program gives for a batch in another process, which has torch alone.
+    """Returns an exported program's result for a batch, from a process that has only torch.
 
-    Raises: RuntimeError with the process's last line where it fails.
+    Raises: RuntimeError with the process's last line if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         given, result = Path(folder, "given.pt"), Path(folder, "result.pt")
         torch.save(batch, given)
         done = subprocess.run(
-            [sys.executable, "-I", ELSEWHERE, file, given, result],
+            [sys.executable, "-I", load_exported.__file__, file, given, result],
             capture_output=True, text=True, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         if done.returncode:

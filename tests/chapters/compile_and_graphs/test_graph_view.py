@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.compile_and_graphs import draw_graph, graph_view, graph_widget
+from course_utils.chapters.compile_and_graphs import draw_graph, graph_widget
 from tests.chapters.compile_and_graphs import tracing
 from tests.chapters.compile_and_graphs.tracing import trace
 
@@ -20,9 +20,7 @@ PROGRAMS = {
 
 
 @pytest.fixture
-def widget(monkeypatch):
-    box = type("Box", (), {"caches": ()})
-    monkeypatch.setattr(graph_view, "look", lambda: box)
+def widget():
     return graph_widget(trace, PROGRAMS)
 
 
@@ -33,27 +31,26 @@ def test_who_sees_no_picture_reads_the_graph():
     assert draw_graph("A program", *trace(lambda x: x.sum() / 8, ["x"])).alt == (
         "A program: loop 1: #1 = sum of x; in no loop: #2 = #1 / 8; result #2"
     )
+    assert draw_graph("A program", *trace(tracing.softmax_like, ["x"])).alt == (
+        "A program: loop 1: #1 = sum of x; loop 2: #2 = x − #1, #3 = sum of #2; "
+        "loop 3: #2 again, #4 = #2 / #3; result #4"
+    )
 
 
 def test_picture_and_words_follow_every_control(widget):
-    program, typed, elements, picture, reading = widget.children
-    assert "7 passes</b>, 280 MB" in reading.value and "3 passes</b>, 120 MB" in reading.value
+    program, typed, picture, reading = widget.children
     assert "at most <b>2.33×</b> as fast" in reading.value
     before = bytes(picture.value)
-    elements.value = 1000  # all of it fits into the caches
-    assert "nothing of the time" in reading.value and "as fast" not in reading.value
     program.value = "two sums"
-    elements.value = 10**9
-    assert bytes(picture.value) != before
-    assert "24 GB" in reading.value and "20 GB" in reading.value and "1.2×" in reading.value
+    assert bytes(picture.value) != before and "1.5×" in reading.value
     typed.value = " x / x.sum() "
     assert "fusing saves no pass" in reading.value
     program.value = "an optimizer's step"
-    assert typed.value == "" and "15 passes" in reading.value and "3.75×" in reading.value
+    assert typed.value == "" and "3.75×" in reading.value
 
 
 def test_a_wrong_expression_or_program_is_told_and_the_last_picture_stays(widget):
-    program, typed, _, picture, reading = widget.children
+    program, typed, picture, reading = widget.children
     before = bytes(picture.value)
     for wrong in ("x *", "w + 1", "x ** 2", "x / 0 / (1 / 0)", "(2).sum() + x"):
         typed.value = wrong

@@ -11,9 +11,7 @@ from tests.chapters.compile_and_graphs import wrong_answers
 @pytest.mark.parametrize(
     "answer, said, unsaid",
     [
-        ("slow_loop", r"step got \d+ labels \('step 0', 'step 1', …\) and lists of", None),
-        ("steadies_the_list_alone", r"labels \('step 0', 'step 1', …\)", "lists"),
-        ("steadies_the_label_alone", r"lengths \(0, 1, …\)", "labels"),
+        ("slow_loop", "want at most 4: which arguments change", None),
         ("steadies_what_is_steady", r"^compiled 8 times .* then gave up for the last", None),
         ("gives_up_at_once", "calls ran without what was compiled", None),
         ("compiles_nothing", "calls ran without what was compiled", None),

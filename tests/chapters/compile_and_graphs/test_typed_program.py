@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils.chapters.compile_and_graphs.typed_program import typed_program
+from course_utils.chapters.compile_and_graphs.graph_view import typed_program
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_it_means_what_it_means_in_python(text, names):
         ("x + True", "'True' can't be traced"),
         ("x if x else y", "can't be traced"),
         ("x" + " + x" * 31, "room for 30 operators"),
-        ("x + " + "(" * 500, "longer than 400 characters"),
+        ("x + " + "(" * 500, "is no whole expression"),
     ],
 )
 def test_what_cannot_be_traced_is_refused_in_a_sentence(text, said):

@@ -47,9 +47,9 @@ def looks_for_the_step_within(step, texts):
 
 
 SHIFT, SUM = "torch.where(y.sum() <= 0, y + 0.5, y)", "torch.where(y > 0, y, 0).sum()"
-EAGER = "sum(len(set(inputs)) + 1 for _, inputs in ops)"
-LOOP, ENDED = "max(ready.get(one, 0) for one in inputs)", '(kind == "reduction")'
-BEFORE, READY = "max(found.get(one, 0) for one in inputs)", "ready.get(one, 0) > found.get(one, 0)"
+LATEST, ENDED = "max(ready.get(one, 0) for one in inputs)", '(kind == "reduction")'
+AGAIN, WANTED = "found.get(one, set()).update(found[name])", "found[result].add(first[result])"
+ONCE = 'if kind == "reduction" and found[name]:'
 LABEL, CALL = '"step 0" if k == 0 else "later"', "step(text, label, 1 / (k + 1), means[-1:])"
 WRONG = {
     "compile.one_graph": [
@@ -83,46 +83,27 @@ WRONG = {
             raises_in_python={SUM: "torch.tanh(x).sume()"},
         ),
     ],
-    "compile.fused_speedup": changed(
-        "compile.fused_speedup",
-        reads_twice_what_it_uses_twice={"len(set(inputs))": "len(inputs)"},
-        one_step_of_dead_code={
-            "for output, inputs in reversed(ops)": "used = needed.union(*dict(ops).values())\n"
-            "    for output, inputs in ops",
-            "if output in needed": "if output in used",
-        },
-        no_dead_code_in_eager_either={
-            "return eager": f"eager = {EAGER[:-1]} if _ in needed)\n    return eager"
-        },
-        reads_what_it_made={"{output for output, _ in ops}": "set(results)"},
-        writes_the_last_only={"+ len(results)": "+ 1"},
-        ratio_of_reads={"len(set(inputs)) + 1": "len(set(inputs))", " + len(results)": ""},
-        a_saving={"eager / (len(read) + len(results))": "1 - (len(read) + len(results)) / eager"},
-        reads_each_tensor_of_the_program_once={
-            EAGER: "len({one for _, inputs in ops for one in inputs}) + len(ops)"
-        },
-    ),
     "compile.loops": changed(
         "compile.loops",
-        a_loop_for_each_operator={LOOP: "len(found)"},
-        one_loop={LOOP: "0"},
+        a_loop_for_each_operator={LATEST: "len(first)"},
+        one_loop={LATEST: "0"},
         depth={ENDED: "1"},
-        the_reduction_itself_waits={
-            f"found[name] + {ENDED}": "found[name]",
-            LOOP: f"{LOOP} + {ENDED}",
-        },
+        by_the_last_input_alone={LATEST: "ready.get(inputs[-1], 0)"},
         a_new_loop_after_each_reduction={
-            LOOP: 'sum(kind == "reduction" for _, kind, _ in ops[: len(found)])'
+            LATEST: 'sum(kind == "reduction" for _, kind, _ in ops[: len(first)])'
         },
-        forgets_what_comes_later={LOOP: f"int(any({READY} for one in inputs))"},
-        counts_reductions={LOOP: f"{BEFORE} + sum({READY} for one in inputs)"},
-        adds_one_to_the_latest={LOOP: f"{BEFORE} + any({READY} for one in inputs)"},
-        a_list_of_numbers={"return found": "return list(found.values())"},
-        a_reduction_ends_the_loop_before_it={
-            LOOP: f"{LOOP} + any(one in found for one in inputs) * {ENDED}"
+        counts_from_one={LATEST: "max(ready.get(one, 1) for one in inputs)"},
+        stores_what_is_cheap={"return {name: sorted(loops)": "return {name: sorted(loops)[:1]"},
+        dead_ones_too={"found = {name: set()": "found = {name: {first[name]}"},
+        everything_in_its_first_loop={AGAIN: "found.get(one, set()).add(first.get(one))"},
+        a_reduction_in_each_loop_that_uses_it={ONCE: "if False:"},
+        a_needless_reduction_as_well={ONCE: f"if {ENDED}:"},
+        one_step_back={"reversed(ops)": "ops"},
+        in_every_loop_until_the_last={
+            "sorted(loops)": "list(range(min(loops), max(loops) + 1)) if loops else []"
         },
-        by_the_last_input_alone={LOOP: "ready.get(inputs[-1], 0)"},
-        the_latest_loop_that_is_open={LOOP: f"max([{LOOP}, *found.values()])"},
+        the_result_in_all_loops={WANTED: "found[result].update(first.values())"},
+        counts_loops={"sorted(loops)": "len(loops)"},
     ),
     "compile.steady_loop": [
         slow_loop,
