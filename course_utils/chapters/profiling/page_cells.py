@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core.evidence import Series, published
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from IPython.display import Markdown
     from torch import Tensor
 
+WIDTH = 96  # characters of a line in a cell
 _scratch: list[tempfile.TemporaryDirectory[str]] = []
 
 
@@ -86,7 +88,8 @@ def published_tips() -> Series:
 
 
 def as_printed(text: str) -> "Markdown":
-    """Shows a text in a fixed-width font, with every space kept."""
+    """Shows a text in a fixed-width font, with every space kept and long lines folded."""
     from IPython.display import Markdown
 
-    return Markdown(f"```\n{text}\n```")
+    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in text.splitlines())
+    return Markdown("\n".join(["```", *(line for lines in folded for line in lines), "```"]))
