@@ -48,6 +48,8 @@ class Rank:
         self.pid, self.main = os.getpid(), threading.get_ident()
         self.orders: queue.SimpleQueue[tuple[Order, bytes]] = queue.SimpleQueue()
         self.busy, self.prepared, self.finished = False, False, 0
+        self.early: list[messages.Printed] | None = []  # until the notebook has heard who this is
+        self.greeting = threading.Lock()
         self.output = output.Output(*pipe, self._print)
         self.names: dict[str, Any]  # this and the group are there once the notebook has answered
         self.group: Group
@@ -72,7 +74,11 @@ class Rank:
         rank, size = self.ids.rank, self.ids.world_size
         store = serve_store(self.line.peer) if rank == 0 else None
         port, host = store.port if store else None, socket.gethostname()
-        self.line.send(messages.Hello(rank, size, self.pid, host, port))
+        with self.greeting:
+            self.line.send(messages.Hello(rank, size, self.pid, host, port))
+            early, self.early = self.early or [], None
+        for printed in early:
+            self.line.send(printed)
         welcome, _ = self.line.receive()
         self.group = open_group(self.ids, welcome, store)
         self.names = namespace(self.ids, self.group)
@@ -175,7 +181,12 @@ class Rank:
             self.group.give_up()
 
     def _print(self, stream: str, text: str) -> None:
-        self.line.send(messages.Printed(stream, text))
+        printed = messages.Printed(stream, text)
+        with self.greeting:  # a library's warning may come before the greeting, which goes first
+            if self.early is not None:
+                self.early.append(printed)
+                return
+        self.line.send(printed)
 
     def _interrupted(self, _signal: int, _frame: Any) -> None:
         if self.busy:

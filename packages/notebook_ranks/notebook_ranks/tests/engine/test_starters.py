@@ -67,6 +67,28 @@ def test_where_no_process_can_be_forked_new_ones_are_spawned(said, failing, sums
     assert "✗ rank 1" in (error := failing(DIES)) and "killed by SIGKILL" in error
 
 
+WARNS = """import os, socket, time
+name = socket.gethostname
+
+def slow():
+    os.write(2, b"[W socket.cpp:755] this address has no name\\n")
+    time.sleep(1)
+    return name()
+
+socket.gethostname = slow
+"""
+
+
+def test_a_library_may_warn_before_a_rank_has_said_who_it_is(said, monkeypatch, tmp_path):
+    """As torch's store does where an address has no name."""
+    ranks.stop()
+    (tmp_path / "sitecustomize.py").write_text(WARNS)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setenv(START, "spawn")
+    ranks.start(2)
+    assert "[rank 1] 1\n" in said("rank")
+
+
 @pytest.mark.parametrize(
     "command, says",
     {
