@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -55,6 +55,20 @@ class SumsFile:
         from course_utils.workloads.addition import LINE, encode
 
         return encode(self.text(n).ljust(LINE, "\n"))
+
+
+class Clocked:
+    """A loader that adds up the `seconds` that its batches took: what `next` was waited for."""
+
+    def __init__(self, loader: Iterable[Any]) -> None:
+        self.loader, self.seconds = loader, 0.0
+
+    def __iter__(self) -> Iterator[Any]:
+        begun = time.perf_counter()
+        for batch in self.loader:
+            self.seconds += time.perf_counter() - begun
+            yield batch
+            begun = time.perf_counter()
 
 
 def busy_core(fn: Callable[[], Any], repeat: int = 8, times: int = 5) -> float:
