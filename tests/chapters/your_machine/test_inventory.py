@@ -62,7 +62,12 @@ def test_a_pcie_link_carries_what_the_specification_states():
 def seen(monkeypatch):
     """torch's GPU 0 with CUDA_VISIBLE_DEVICES=1: the driver's second."""
     gpu = SimpleNamespace(
-        name="NVIDIA L4", total_memory=24 * 10**9, uuid="b", multi_processor_count=58
+        name="NVIDIA L4",
+        total_memory=24 * 10**9,
+        uuid="b",
+        multi_processor_count=58,
+        major=8,
+        minor=9,
     )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
