@@ -9,7 +9,7 @@ import numpy as np
 from snapshots_and_traces.traces import intervals, measures
 from snapshots_and_traces.traces.idle import GRAPH, WAITS, Idle, breakdown, idle_times
 from snapshots_and_traces.traces.reading import TraceError
-from snapshots_and_traces.traces.trace import AUTOGRAD, LOADER, RANKS, Kind, Trace
+from snapshots_and_traces.traces.trace import ALLOCATING, AUTOGRAD, LOADER, RANKS, Kind, Trace
 from snapshots_and_traces.units import seconds_text
 
 MOST = 3  # findings
@@ -33,7 +33,6 @@ WORDS = {
     "loading": "a kernel's first use, in one long call of the driver: trace some steps later",
     "ranks": "the other ranks, for which the host waits: which one is late?",
     "launching": "the launches: torch.compile, CUDA graphs, foreach, larger batches",
-    "operators": "what takes longest",
 }
 COPIES = {  # by the begin of a copy's name, in this order
     r"Memcpy HtoD.*Pageable": "the copies to the GPU from pageable memory: pin_memory=True, then "
@@ -153,8 +152,10 @@ def _places(trace: Trace, what: str, idle: Idle) -> Iterable[tuple[str, float]]:
     """Where a cause's idle times were, each with its seconds."""
     host, took = trace.host, idle.shares[:, WAITS.index(what)]
     if what == "synchronising":
+        memory = trace.named(ALLOCATING)
         for call, cost in idle.charged.items():
-            yield host.place(host.around(call)), cost
+            if not memory[call]:  # what a cudaFree cost is the allocating's
+                yield host.place(host.around(call)), cost
     longest = np.argsort(-took, kind="stable")[:LOOKED_AT]
     for gap in longest[took[longest] > 0].tolist():
         ended_by = int(idle.ended_by[gap])
