@@ -119,3 +119,9 @@ def test_the_window_is_the_steps_else_the_whole_capture(tmp_path):
     )
     waited_for = [op("first", 0, 1), other_thread(span("cpu_op", "x", 20, 5)), *LATE]
     assert read(tmp_path, waited_for).window(-1) == (0, micro(70))
+
+
+def test_a_kernel_that_overruns_the_next_of_its_stream_is_busy_only_up_to_that(tmp_path):
+    events = [*launched(1, 0, 10, 490), *LATE, *launched(3, 295, 300, 10)]
+    trace = read(tmp_path, events)
+    assert breakdown(trace, 0, trace.window(0))["computing"] == micro(55 + 5 + 10)
