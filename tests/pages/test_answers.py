@@ -16,7 +16,7 @@ import torch
 from course_utils.core import files
 from course_utils.lesson.exercises import all_exercises, chapter_folders, exercises_of, grade
 from course_utils.lesson.solution import worked
-from tests.support.patches import cells
+from tests.support.patches import cells, preamble
 
 EXERCISES = all_exercises()
 CHAPTERS = files.ROOT / "tests" / "chapters"
@@ -46,11 +46,11 @@ def times(request):
     return 1 if request.config.getoption("quick") else 3
 
 
-def answer_in(path, exercise):
-    """The function that the notebook's cell hands to `check`."""
+def answer_in(path, exercise, first=preamble):
+    """The function that the notebook's cell hands to `check`, `first` the code before it."""
     (cell,) = [c for c in cells(path) if f'check("{exercise.name}"' in c]
     names: dict = {}
-    exec(cells(path)[0].partition("start(")[0] + cell, names)
+    exec(first(path) + "\n" + cell, names)
     return names[cell.rsplit(",", 1)[1].strip(" )\n")]
 
 
@@ -69,10 +69,14 @@ def test_the_solution_that_is_shown_passes_where_it_is_pasted(exercise, capsys):
     assert f"✓ {exercise.name}: right" in capsys.readouterr().out
 
 
+def imports(page):
+    return cells(page)[0].partition("start(")[0]
+
+
 def defined_in(page):
     """What a reader's kernel has by then: the page's imports, and the functions of its cells."""
     names: dict = {}
-    exec(cells(page)[0].partition("start(")[0], names)
+    exec(imports(page), names)
     for cell in cells(page):
         with suppress(SyntaxError, NameError):  # a magic, or a name that no function has
             for node in ast.parse(cell).body:
@@ -83,7 +87,7 @@ def defined_in(page):
 @each_exercise
 def test_the_chapters_stub_is_not_tried_yet(exercise):
     chapter = files.NOTEBOOKS / (files.ROOT / exercise.solution).name
-    verdict = grade(exercise.name, answer_in(chapter, exercise))
+    verdict = grade(exercise.name, answer_in(chapter, exercise, imports))
     assert verdict.passed is None and exercise.todo in verdict.message
 
 

@@ -4,6 +4,7 @@ import json
 import linecache
 from collections.abc import Callable
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,21 @@ def cells(path: Path) -> list[str]:
 
 @cache
 def solution_of(exercise: str) -> tuple[str, str]:
-    """The imports of the notebook with the solution, and the solution's code."""
+    """What stands before the first exercise of the notebook with the solution, and the solution."""
     for path in files.SOLUTIONS.glob("*.ipynb"):
         for cell in cells(path):
             if f'check("{exercise}"' in cell:
-                return cells(path)[0].partition("start(")[0], cell.partition("\ncheck(")[0]
+                return preamble(path), cell.partition("\ncheck(")[0]
     raise LookupError(exercise)
+
+
+def preamble(path: Path) -> str:
+    """The code cells above the first section, without the call of `start`."""
+    found = json.loads(path.read_text("utf-8"))["cells"]
+    above = takewhile(lambda cell: not "".join(cell["source"]).startswith("## "), found)
+    code = ["".join(cell["source"]) for cell in above if cell["cell_type"] == "code"]
+    lines = "\n".join(code).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("start("))
 
 
 def function(imports: str, code: str, name: str = "answer") -> Answer:
