@@ -42,6 +42,15 @@ class RMSNorm(nn.Module):
         return Norm.apply(x, self.weight)
 
 
+class NormInPython(RMSNorm):
+    """As Hugging Face's code has it (transformers 5.24, `LlamaRMSNorm`), operator by operator."""
+
+    def forward(self, x):
+        full = x.to(torch.float32)
+        full = full * torch.rsqrt(full.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * full.to(x.dtype)
+
+
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -66,7 +75,8 @@ class Attention(nn.Module):
 class Block(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.norm_1, self.norm_2 = RMSNorm(c.width), RMSNorm(c.width)
+        norm = NormInPython if c.norm == "rms in Python" else RMSNorm
+        self.norm_1, self.norm_2 = norm(c.width), norm(c.width)
         self.attention = Attention(c)
         self.gate, self.up = (nn.Linear(c.width, c.hidden, bias=False) for _ in range(2))
         self.down = nn.Linear(c.hidden, c.width, bias=False)

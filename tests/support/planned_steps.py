@@ -1,15 +1,18 @@
 """Training steps as the planner of chapter 10 plans them, to be run on a fake GPU."""
 
+from functools import partial
+
 import torch
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from course_utils.chapters.trading_compute_for_memory.plans import CHUNK
+from course_utils.planner.plans import CHUNK
 from course_utils.workloads.gpt import GPT
 
 OPTIMIZERS = {
     "SGD": torch.optim.SGD,
     "Adam": torch.optim.Adam,
+    "Adam, fused": partial(torch.optim.Adam, fused=True),
     "Adafactor": torch.optim.Adafactor,
 }
 

@@ -7,9 +7,9 @@ import ipywidgets as widgets
 from course_utils.chapters.sharding.rank_bytes import PARTS, held_bytes, waiting, ways
 from course_utils.chapters.sharding.splits import Split, cluster
 from course_utils.chapters.sharding.steps import Work
-from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
+from course_utils.planner.shapes import shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

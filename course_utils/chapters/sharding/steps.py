@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from course_utils.chapters.sharding.splits import Cluster, Split
-from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape
-from course_utils.chapters.trading_compute_for_memory.plans import SHARDED, Plan, forward_flops
+from course_utils.planner.plans import SHARDED, Plan, forward_flops
+from course_utils.planner.shapes import Shape
 
 GATHERED, REDUCED = 2, 4  # bytes of a weight in BF16, and of a gradient in FP32
 CHECKPOINTING = ("none", "every second product", "every block")

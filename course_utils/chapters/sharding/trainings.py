@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from course_utils.chapters.sharding.splits import Split, cluster
 from course_utils.chapters.sharding.steps import Step, Work, step
-from course_utils.chapters.trading_compute_for_memory.model_shapes import shape
 from course_utils.core.evidence import Row, published
+from course_utils.planner.shapes import shape
 
 TITAN = ("torchtitan, eager", "torchtitan, compiled", "torchtitan, float8")
 FOUNDRY = "llm-foundry"

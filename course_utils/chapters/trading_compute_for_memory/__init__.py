@@ -7,12 +7,8 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "compiled": "with_budget",
         "counted": "counted_flops state_bytes",
-        "fit_widget": "fits_explorer will_it_fit",
+        "fit_widget": "fits_explorer",
         "front": "draw_trade pareto",
         "ladder_peaks": "in_gib measure_trade predicted_trades predicted_where recorded_in_gib",
-        "model_shapes": "Shape shape",
-        "planner": "moments peak",
-        "plans": "Plan relative_time",
-        "real_peaks": "held_against held_against_rows",
     },
 )

@@ -5,77 +5,28 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from course_utils.chapters.trading_compute_for_memory.model_shapes import shape, shapes
-from course_utils.chapters.trading_compute_for_memory.planner import (
+from course_utils.figures import alt_text, byte_bars, style
+from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
+from course_utils.planner.bytes_held import (
     PARTS,
     Moment,
     moments,
     peak,
 )
-from course_utils.chapters.trading_compute_for_memory.plans import Plan, relative_time
-from course_utils.core.evidence import Row, published
-from course_utils.core.gpus import gpu_specs
-from course_utils.figures import alt_text, byte_bars, style
-from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
-from course_utils.memory.prediction import Build, predict_bytes
+from course_utils.planner.cards import cards, context_bytes, needed, verdict
+from course_utils.planner.plans import Plan, relative_time
+from course_utils.planner.shapes import shape, shapes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# ---- Does it fit? GPUs of the usual sizes, and what a training step leaves of them.
-
-TITLES = ("T4", "RTX 4090", "H100 SXM", "H200")
-
-
-def cards() -> dict[str, float]:
-    """The memory of some GPUs, in bytes, by title: 16, 24, 80 and 141 GB, as sold (10⁹ bytes).
-
-    Whether they have a recipe's formats (a T4 has no BF16) isn't asked.
-    """
-    found = {title: gpu_specs(title) for title in TITLES}
-    return {title: 1e9 * specs.memory_gb for title, specs in found.items() if specs}
-
-
-def context_bytes() -> float:
-    """What CUDA takes beside torch's allocator: the most that was published."""
-    return 1e6 * max(row["mb"] for row in published("cuda_context").rows)
-
-
-def room(n_bytes: float) -> dict[str, float]:
-    """What is left of each card, in bytes, beside so many and the CUDA context; negative: missing.
-
-    `n_bytes` is what torch's allocator takes of the GPU.
-    """
-    return {title: memory - n_bytes - context_bytes() for title, memory in cards().items()}
-
-
-def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 0)) -> list[Row]:
-    """For a training step of your own: a row for each card, and what is left of it, in GB (10⁹).
-
-    `build(device)` returns (model, optimizer, step), as for `memory.predict_bytes`, which runs it
-    on a fake GPU of that compute capability and raises what it raises. Counted is what torch's
-    allocator would reserve, and CUDA's context.
-    """
-    found = predict_bytes(build, steps, capability)
-    return [
-        {
-            "GPU": title,
-            "GB": f"{cards()[title] / 1e9:.0f}",
-            "reserved + context, GB": f"{(found.peak_reserved + context_bytes()) / 1e9:.1f}",
-            "fits": "✓" if left >= 0 else "✗",
-            "left, GB": f"{left / 1e9:.1f}",
-        }
-        for title, left in room(found.peak_reserved).items()
-    ]
-
 
 MODELS = tuple(title for title, model in shapes().items() if not model.written_out)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 CONTEXTS = (512, 1024, 2048, 4096, 8192, 32768)
 RECIPES = ("FP32", "AMP BF16", "pure BF16")
 CHECKPOINTING = ("none", "selective", "sqrt", "every block")
-OPTIMIZERS = ("Adam", "Adam 8-bit", "Adafactor", "Muon", "SGD")
-CONTEXT = "CUDA context"
+OPTIMIZERS = ("Adam", "Adam, fused", "Adam 8-bit", "Adafactor", "Muon", "SGD")
+CONTEXT = "CUDA context, at least"
 COLOURS = {
     "weights": byte_bars.PARTS["parameter"],
     "half copies": byte_bars.PARTS["half copy"],
@@ -127,32 +78,31 @@ def _tick(text: str) -> Any:
 def _draw(model: str, **choices: Any) -> tuple[style.Picture, str]:
     """The bars of what the controls say, and in words what fits and what it costs, as HTML."""
     plan = Plan(shape(model), **choices)
-    found = peak(plan)
-    left = room(found.total)
-    fitting = [title for title, n_bytes in left.items() if n_bytes >= 0]
-    if fitting:
-        card = fitting[0]
-        verdict = f"It fits in {_size(card)} ({card}) with <b>{left[card] / GB:.1f} GB</b> left"
-    else:
-        card = list(left)[-1]
-        verdict = f"It fits in none: {_size(card)} ({card}) lack <b>{-left[card] / GB:.1f} GB</b>"
+    found, sizes = peak(plan), cards(plan.recipe)
+    least, safe = (n_bytes / GB for n_bytes in needed(found.total))
+    answers = {card: verdict(size, found.total) for card, size in sizes.items()}
+    by_card = ", ".join(f"{_size(card)} ({card}): <b>{said}</b>" for card, said in answers.items())
+    missing = [card for card in cards() if card not in sizes]
+    if missing:
+        by_card += f"; {', '.join(missing)}: has no BF16"
     reading = (
-        f"{verdict}. The peak, <b>{(found.total + context_bytes()) / GB:.1f} GB</b> with CUDA's "
-        f"context, is {found.name}. "
+        f"{by_card}. At the peak, {found.name}, <b>{found.total / GB:.1f} GB</b> are allocated: "
+        f"the GPU needs {least:.1f} GB at least and {safe:.1f} GB with a margin for what the "
+        "allocator reserves and can't use. "
         f"The step takes <b>{relative_time(plan):.2f}</b> times the FLOPs of one that "
         "recomputes nothing."
     )
-    return draw_moments(title(fitting), moments(plan)), reading
+    return draw_moments(title(answers), moments(plan)), reading
 
 
-def title(fitting: list[str]) -> str:
-    """The smallest card that holds the highest bar, and the next that doesn't."""
-    if not fitting:
+def title(answers: dict[str, str]) -> str:
+    """The smallest card in which the step fits, and the one in which it may."""
+    fits = [card for card, said in answers.items() if said == "fits"]
+    tight = [card for card, said in answers.items() if said == "tight"]
+    if not fits + tight:
         return "This step fits in no one GPU"
-    smaller = [card for card in cards() if card not in fitting]
-    return f"This step fits in {_size(fitting[0])}" + (
-        f", not in {_size(smaller[-1])}" if smaller else ""
-    )
+    found = f"This step fits in {_size(fits[0])}" if fits else "This step fits safely in none"
+    return f"{found}; in {_size(tight[0])} it is tight" if tight else found
 
 
 def _size(card: str) -> str:
@@ -170,7 +120,7 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
 
     largest = {m.name: m for m in sorted(found, key=lambda moment: moment.total)}
     shown = [largest[name] for name in dict.fromkeys(moment.name for moment in found)]
-    most = max(moment.total for moment in shown) + context_bytes()
+    most = max(moment.total for moment in shown) + context_bytes()[0]
     sizes = cards().values()
     end = 1.16 * max(most, min((size for size in sizes if size > most), default=most)) / GB
     figure, axes = style.one_panel(title, 3.5)
@@ -198,7 +148,7 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
 def _share(part: str, shown: list[Moment], most: float) -> float:
     """How much of the highest bar a part is where it is largest."""
     if part == CONTEXT:
-        return context_bytes() / most
+        return context_bytes()[0] / most
     return max(moment.parts[part] for moment in shown) / most
 
 
@@ -209,7 +159,7 @@ def _short(name: str) -> str:
 
 def _bar(axes: "Axes", place: int, moment: Moment, most: float, used: list[str]) -> str:
     """Its parts side by side, and their sum, in bold where it is the most; and as a line."""
-    parts, left = {**moment.parts, CONTEXT: round(context_bytes())}, 0.0
+    parts, left = {**moment.parts, CONTEXT: round(context_bytes()[0])}, 0.0
     for part, colour in COLOURS.items():
         axes.barh(place, parts[part] / GB, left=left, color=colour, height=0.7)
         left += parts[part] / GB

@@ -6,7 +6,7 @@ import pytest
 
 from course_utils.chapters.sharding import Work, best_splits, cluster, held_bytes, step
 from course_utils.chapters.sharding.best import ROOM, splits
-from course_utils.chapters.trading_compute_for_memory import shape
+from course_utils.planner import shape
 
 H100 = cluster()
 

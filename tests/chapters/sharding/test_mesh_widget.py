@@ -6,7 +6,7 @@ import pytest
 
 from course_utils.chapters.sharding import Split, Work, held_bytes, mesh_explorer
 from course_utils.chapters.sharding.mesh_widget import mesh
-from course_utils.chapters.trading_compute_for_memory import shape
+from course_utils.planner import shape
 
 MOVES = {
     "gpus": 128,

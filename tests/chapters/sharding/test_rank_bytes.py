@@ -4,7 +4,7 @@ import pytest
 
 from course_utils.chapters.sharding import Split, Work, held_bytes, sent_bytes
 from course_utils.chapters.sharding.rank_bytes import waiting
-from course_utils.chapters.trading_compute_for_memory import Plan, peak, shape
+from course_utils.planner import Plan, peak, shape
 
 LLAMA = shape("Llama 3 8B")
 

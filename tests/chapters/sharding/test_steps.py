@@ -6,7 +6,7 @@ import pytest
 
 from course_utils.chapters.sharding import Split, Work, cluster, step
 from course_utils.chapters.sharding.steps import peak
-from course_utils.chapters.trading_compute_for_memory import shape
+from course_utils.planner import shape
 
 LLAMA = shape("Llama 3 8B")
 H100 = cluster()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_utils.chapters.trading_compute_for_memory import Plan, Shape, relative_time
+from course_utils.planner import Plan, Shape, relative_time
 from course_utils.workloads.gpt import GPT, GPTConfig
 from tests.support.planned_steps import hidden_of, loss_of
 

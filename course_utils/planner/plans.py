@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape
+from course_utils.planner.shapes import Shape
 
 # ---- What a transformer's block keeps for its backward pass, tensor by tensor.
 
@@ -81,12 +81,26 @@ def _norm(shape: Shape, readers: int) -> list[Kept]:
     """The residual stream that a norm reads, its statistics, and what it gives the products.
 
     Autocast remembers its casts of weights alone: each of the `readers` casts, and keeps, its own.
+    Hugging Face's RMSNorm is Python: it keeps the stream in FP32 and the normalised stream, too.
     """
+    w = shape.width
+    result = [
+        Kept("the norm's result", w, "inner"),
+        Kept("its casts for other products", (readers - 1) * w, "cast"),
+    ]
+    if shape.norm == "rms in Python":
+        return [
+            Kept("residual stream", w, "residual", needed=False),
+            Kept("the stream in FP32", w, "full"),
+            Kept("the norm's statistics", 1, "full"),
+            Kept("normalised", w, "residual"),
+            *result,
+        ]
+    statistics = 2 if shape.norm == "layer" else 1
     return [
-        Kept("residual stream", shape.width, "residual"),
-        Kept("the norm's statistics", 2 if shape.norm == "layer" else 1, "residual"),
-        Kept("the norm's result", shape.width, "inner"),
-        Kept("its casts for other products", (readers - 1) * shape.width, "cast"),
+        Kept("residual stream", w, "residual"),
+        Kept("the norm's statistics", statistics, "residual"),
+        *result,
     ]
 
 
@@ -175,10 +189,10 @@ class Update(NamedTuple):
 def update(optimizer: str, plan: "Plan") -> Update:
     """Sizes of an optimizer's states and temporaries, by the weights' format.
 
-    Adam as torch's foreach makes it; 8 bits in blocks of 256 with a scale each (Dettmers et al.
-    2021); Adafactor's sums of rows and columns (Shazeer & Stern 2018); Muon's momentum for blocks'
-    matrices (Jordan 2024), of which torch's makes 9 bytes a number of one 4 times as high as wide,
-    and Adam for the rest.
+    Adam as torch's foreach makes it, or its fused kernel; 8 bits in blocks of 256, 4 in blocks of
+    128, with a scale each (Dettmers et al. 2021; torchao.optim); Adafactor's sums of rows and
+    columns (Shazeer & Stern 2018); Muon's momentum for blocks' matrices (Jordan 2024), of which
+    torch's makes 9 bytes a number of one 4 times as high as wide, and Adam for the rest.
     """
     size, shape = FORMATS[plan.recipe].weights, plan.shape
     matrices = shape.layers * shape.block_matrices
@@ -187,9 +201,11 @@ def update(optimizer: str, plan: "Plan") -> Update:
     return {
         "SGD": Update(0, 0),
         "Adam": Update(2 * size, size, whole=True),
+        "Adam, fused": Update(2 * size, 0),
         "Adam of torch 2.0": Update(2 * size, 2 * size, whole=True),
         "Adam written out": Update(2 * size, 5 * size),
         "Adam 8-bit": Update(2 * (1 + 4 / 256), 0),
+        "Adam 4-bit": Update(2 * (0.5 + 4 / 128), 0),
         "Adafactor": Update(4 * _factors(shape) / shape.parameters, size),
         "Muon": Update(size * (1 + rest), max(muons, size * rest), whole=True),
     }[optimizer]
@@ -205,7 +221,8 @@ def _factors(shape: Shape) -> int:
 
 
 OPTIMIZERS = (
-    "SGD", "Adam", "Adam of torch 2.0", "Adam written out", "Adam 8-bit", "Adafactor", "Muon",
+    "SGD", "Adam", "Adam, fused", "Adam of torch 2.0", "Adam written out", "Adam 8-bit",
+    "Adam 4-bit", "Adafactor", "Muon",
 )  # fmt: skip
 
 
@@ -252,8 +269,8 @@ class Plan:
             raise ValueError("a compiled loss is for 16-bit logits, made at once")
         if self.in_backward and self.accumulates:
             raise ValueError("an optimizer in the backward pass has no gradients to accumulate")
-        if self.shape.written_out and self.checkpointing != "none":
-            raise ValueError(f"no checkpointing for {self.shape.title}: its block is written out")
+        if self.shape.written_out and self.checkpointing not in ("none", "every block"):
+            raise ValueError(f"{self.shape.title}'s blocks can be checkpointed whole or not at all")
 
     @property
     def line(self) -> int:

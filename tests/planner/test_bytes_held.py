@@ -1,14 +1,15 @@
 """The planner's formula beside the program itself, run on a fake GPU."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
 
-from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape, shape, shapes
-from course_utils.chapters.trading_compute_for_memory.planner import moments, peak
-from course_utils.chapters.trading_compute_for_memory.plans import OPTIMIZERS, Plan
 from course_utils.memory.prediction import cublas_workspace, predict_bytes
+from course_utils.planner.bytes_held import moments, peak
+from course_utils.planner.plans import OPTIMIZERS, Plan
+from course_utils.planner.shapes import Shape, shape, shapes
 from course_utils.workloads.gpt import GPT, GPTConfig
 from tests.support.llama import Llama
 from tests.support.planned_steps import build_of
@@ -27,6 +28,7 @@ MODELS |= {
     )
     for vocabulary in (32_000, 512)
 }  # fmt: skip
+MODELS["Llama, Hugging Face"] = replace(MODELS["Llama, 512"], norm="rms in Python")
 QUICK = [
     ("wide", 6, "FP32", {"checkpointing": "none"}),
     ("wide", 6, "AMP BF16", {"checkpointing": "sqrt", "optimizer": "SGD", "chunked_loss": True}),
@@ -38,6 +40,9 @@ QUICK = [
      {"in_backward": True, "checkpointing": "every block", "chunked_loss": True}),
     ("Llama, 32000", 2, "pure BF16", {"checkpointing": "selective", "optimizer": "SGD"}),
     ("Llama, 512", 16, "AMP BF16", {"checkpointing": "every block", "optimizer": "SGD"}),
+    ("Llama, Hugging Face", 16, "pure BF16", {"optimizer": "Adam, fused"}),
+    ("Llama, Hugging Face", 16, "AMP BF16", {"optimizer": "SGD"}),
+    ("heavy", 2, "FP32", {"checkpointing": "every block", "optimizer": "Adam, fused"}),
 ]  # fmt: skip
 
 

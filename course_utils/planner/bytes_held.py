@@ -8,9 +8,9 @@ tests/chapters/trading_compute_for_memory/test_planner.py compares them.
 import math
 from dataclasses import dataclass
 
-from course_utils.chapters.trading_compute_for_memory.model_shapes import Shape
-from course_utils.chapters.trading_compute_for_memory.plans import CHUNK, Plan, update
 from course_utils.memory.prediction import cublas_workspace
+from course_utils.planner.plans import CHUNK, Plan, update
+from course_utils.planner.shapes import Shape
 from snapshots_and_traces.allocator.rules import (
     LARGE_SEGMENT,
     LARGEST_SMALL,

@@ -1,0 +1,66 @@
+"""Which GPUs have room for a training step: between what is allocated and what will be reserved."""
+
+from course_utils.core.evidence import Row, published
+from course_utils.core.gpus import gpu_specs
+from course_utils.memory.prediction import Build, predict_bytes
+
+TITLES = ("T4", "RTX 4090", "H100 SXM", "H200")
+RESERVED = 1.2  # of what is allocated: torchtitan's runs reserved 1.14 to 1.22 of the formula
+
+
+def cards(recipe: str = "FP32") -> dict[str, float]:
+    """Bytes of memory of some GPUs, by title, that compute in the recipe's formats.
+
+    Sizes are as sold: 16, 24, 80 and 141 times 10⁹ bytes. A driver may show some percent more,
+    and a desktop uses some of it. A T4 has no BF16.
+    """
+    found = {title: gpu_specs(title) for title in TITLES}
+    return {
+        title: 1e9 * specs.memory_gb
+        for title, specs in found.items()
+        if specs and ("BF16" not in recipe or specs.bf16)
+    }
+
+
+def context_bytes() -> tuple[float, float]:
+    """The least and the most that CUDA's context was found to take, in published bytes."""
+    found = [1e6 * row["mb"] for row in published("cuda_context").rows]
+    return min(found), max(found)
+
+
+def needed(allocated: float) -> tuple[float, float]:
+    """Bytes of a GPU that a step needs at least, and with a margin; `allocated` at its peak.
+
+    At least: what is allocated, and the smallest context. With a margin: RESERVED times that, for
+    segments that the allocator holds and can't use, and the largest context.
+    """
+    least, most = context_bytes()
+    return allocated + least, RESERVED * allocated + most
+
+
+def verdict(size: float, allocated: float) -> str:
+    """ "fits", "tight" (only if the allocator wastes less than the margin) or "too small"."""
+    least, safe = needed(allocated)
+    return "fits" if safe <= size else "tight" if least <= size else "too small"
+
+
+def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 0)) -> list[Row]:
+    """For a training step of your own: a row for each card, in GB (10⁹ bytes).
+
+    `build(device)` returns (model, optimizer, step), as for `memory.predict_bytes`, which runs it
+    on a fake GPU of that compute capability and raises what it raises. The allocator is torch's,
+    run; so what it reserves is known, and "tight" is about CUDA's context alone.
+    """
+    found = predict_bytes(build, steps, capability)
+    least, most = (found.peak_reserved + context for context in context_bytes())
+    return [
+        {
+            "GPU": title,
+            "GB": f"{size / 1e9:.0f}",
+            "allocated, GB": f"{found.peak_allocated / 1e9:.1f}",
+            "reserved, GB": f"{found.peak_reserved / 1e9:.1f}",
+            "with CUDA's context, GB": f"{least / 1e9:.1f} to {most / 1e9:.1f}",
+            "answer": "fits" if most <= size else "tight" if least <= size else "too small",
+        }
+        for title, size in cards().items()
+    ]

@@ -1,0 +1,198 @@
+"""Runs that others measured and published, beside what the planner and a rule of thumb say."""
+
+from statistics import median
+from typing import NamedTuple
+
+from course_utils.core.evidence import Row, published
+from course_utils.planner.bytes_held import peak
+from course_utils.planner.plans import Plan
+from course_utils.planner.shapes import shape
+
+GIB = 2**30
+
+
+class Run(NamedTuple):
+    """A published run: its plan, its bytes, and what those count beside what is allocated."""
+
+    name: str
+    plan: Plan
+    n_bytes: float
+    counts: str  # "allocated", "reserved", or in MiB the CUDA context that NVML counts too
+
+
+def held_against() -> list[Row]:
+    """All published runs beside the formula and the rule of thumb, in GiB (2**30).
+
+    `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
+    CUDA's context; `off_percent` by how much that is too high (negative: too low). `rule_gib` is
+    `rule_of_thumb`, with the same context. A reserved figure is higher than an allocated one: by
+    what, the formula doesn't know.
+    """
+    return [_row(run) for run in published_runs()]
+
+
+def _row(run: Run) -> Row:
+    found, context = peak(run.plan), _context(run)
+    formula, rule = found.total + context, rule_of_thumb(run.plan) + context
+    return {
+        "run": run.name,
+        "counts": "with CUDA's context" if context else run.counts,
+        "published_gib": run.n_bytes / GIB,
+        "formula_gib": formula / GIB,
+        "off_percent": 100 * (formula / run.n_bytes - 1),
+        "rule_gib": rule / GIB,
+        "rule_off_percent": 100 * (rule / run.n_bytes - 1),
+        "moment": found.name,
+    }
+
+
+def _context(run: Run) -> float:
+    return 0 if run.counts in ("allocated", "reserved") else float(run.counts) * 2**20
+
+
+def rule_of_thumb(plan: Plan) -> float:
+    """Bytes by the rule that people carry in their heads (stas00/ml-engineering, performance).
+
+    Weights, gradients and Adam's two moments: 16 bytes a parameter, or 8 where all is BF16, over
+    the ranks. A layer keeps 34 bytes a channel and token (Korthikanti et al. 2022, without
+    attention's scores); checkpointed, 2, and one layer at a time 34; with every second matmul
+    checkpointed, half. The logits, in BF16 and in FP32: 6 bytes each.
+    """
+    model, each = plan.shape, 8 if plan.recipe == "pure BF16" else 16
+    kept, again = {"none": (34, 0), "every second product": (17, 0)}.get(
+        plan.checkpointing, (2, 34)
+    )
+    activations = plan.tokens * model.width * (model.layers * kept + again)
+    logits = 0 if model.labels else 6 * plan.tokens * model.vocabulary
+    return each * model.parameters / plan.ranks + activations + logits
+
+
+def errors() -> dict[str, tuple[float, float]]:
+    """The median and the largest error over all published runs, in percent, by who says it."""
+    rows = held_against()
+    found = {
+        "formula": [abs(row["off_percent"]) for row in rows],
+        "rule of thumb": [abs(row["rule_off_percent"]) for row in rows],
+    }
+    return {name: (median(off), max(off)) for name, off in found.items()}
+
+
+def published_runs() -> list[Run]:
+    """BERT-Large by two authors, CS336's snapshots, Llama 2 7B by torchao, torchtitan's 8B."""
+    return [*_bert(), *_cs336(), *_seven_billion(), *_torchtitan()]
+
+
+def _bert() -> list[Run]:
+    """Runs in 2022 had torch 1.x, whose Adam made two lists of temporaries (chapter 9)."""
+    found = []
+    for row in published("bert_large_3090").rows:
+        several = row["accumulate"] > 1
+        plan = Plan(
+            shape("BERT-Large"),
+            row["batch"],
+            recipe="FP32",
+            accumulates=several,
+            optimizer="Adam of torch 2.0" if several else "Adam",
+            capability=(8, 6),
+        )
+        context = str(1e6 * published("cuda_context").rows[1]["mb"] / 2**20)
+        found.append(Run(f"BERT-Large, 3090, {_batch(row)}", plan, row["mib"] * 2**20, context))
+    optimizers = {"AdamW": "Adam", "Adafactor": "Adafactor", "Adam, 8 bits": "Adam 8-bit"}
+    for row in published("bert_large_v100").rows:
+        plan = Plan(
+            shape("BERT-Large"),
+            row["batch"],
+            recipe="FP32" if row["precision"] == "FP32" else "AMP BF16",
+            checkpointing="every block" if row["checkpointing"] else "none",
+            accumulates=row["accumulate"] > 1,
+            optimizer=optimizers[row["optimizer"]],
+            capability=(7, 0),
+        )
+        ways = [_batch(row), row["precision"], row["optimizer"]]
+        ways += ["checkpointed"] if row["checkpointing"] else []
+        name = f"BERT-Large, V100, {', '.join(ways)}"
+        found.append(Run(name, plan, row["mib"] * 2**20, "1343"))
+    return found
+
+
+def _batch(row: Row) -> str:
+    return f"{row['accumulate']} × 1" if row["accumulate"] > 1 else f"batch {row['batch']}"
+
+
+def _cs336() -> list[Run]:
+    titles = {24: "CS336 medium", 48: "CS336 xl"}
+    return [
+        Run(
+            f"{titles[row['layers']]}, {row['run']}",
+            Plan(
+                shape(titles[row["layers"]]),
+                row["batch"],
+                row["tokens"],
+                recipe="AMP BF16" if "autocast" in row["run"] else "FP32",
+                accumulates="forward" in row["run"],
+                optimizer="Adam written out",
+                capability=(8, 0),
+            ),
+            row["allocated_bytes"],
+            "allocated",
+        )
+        for row in published("transformer_peaks").rows
+    ]
+
+
+def _seven_billion() -> list[Run]:
+    """The batch isn't stated: torchtune's recipe has 2 lines, here of 512 tokens."""
+    optimizers = {"fused": "Adam, fused", "8": "Adam 8-bit", "4": "Adam 4-bit"}
+    found = []
+    for row in published("optimizers_7b").rows:
+        optimizer = optimizers[str(row["state_bits"]) if row["state_bits"] < 16 else "fused"]
+        plan = Plan(
+            shape("Llama 2 7B"),
+            2,
+            512,
+            recipe="pure BF16",
+            checkpointing="every block",
+            optimizer=optimizer,
+            capability=(8, 0),
+        )
+        found.append(
+            Run(f"Llama 2 7B, {row['optimizer']}", plan, row["peak_gib"] * GIB, "allocated")
+        )
+    return found
+
+
+def _torchtitan() -> list[Run]:
+    return [
+        Run(
+            f"Llama 3.1 8B, {row['run']}",
+            Plan(
+                shape("Llama 3 8B"),
+                row["batch"],
+                row["tokens"],
+                recipe="sharded, BF16",
+                checkpointing=row["checkpointing"],
+                compiled=row["compiled"],
+                compiled_loss=row["loss_compiled"],
+                ranks=row["gpus"],
+            ),
+            row["memory_gib"] * GIB,
+            "reserved",
+        )
+        for row in published("torchtitan_memory").rows
+    ]
+
+
+def held_against_rows() -> list[dict[str, str]]:
+    """`held_against` as rows of a table, in words."""
+    return [
+        {
+            "run": row["run"],
+            "published": f"{row['published_gib']:.1f} GiB",
+            "counts": row["counts"],
+            "formula": f"{row['formula_gib']:.1f}",
+            "off": f"{row['off_percent']:+.1f}%",
+            "rule of thumb": f"{row['rule_gib']:.1f}",
+            "it is off": f"{row['rule_off_percent']:+.0f}%",
+        }
+        for row in held_against()
+    ]

@@ -1,0 +1,43 @@
+"""What fits: a range, not a number, and only in GPUs that have the format."""
+
+import pytest
+import torch
+
+from course_utils.memory import predict_bytes
+from course_utils.planner import will_it_fit
+from course_utils.planner.cards import RESERVED, cards, context_bytes, needed, verdict
+
+
+def test_a_card_without_the_format_is_left_out():
+    assert [size / 1e9 for size in cards().values()] == [16, 24, 80, 141]
+    assert "T4" not in cards("AMP BF16") and len(cards("pure BF16")) == 3
+
+
+def test_between_what_is_allocated_and_the_margin_it_is_tight():
+    least, most = context_bytes()
+    assert needed(10e9) == (10e9 + least, RESERVED * 10e9 + most)
+    assert verdict(RESERVED * 10e9 + most, 10e9) == "fits"
+    assert verdict(RESERVED * 10e9 + most - 1, 10e9) == "tight"
+    assert verdict(10e9 + least, 10e9) == "tight"
+    assert verdict(10e9 + least - 1, 10e9) == "too small"
+
+
+def build(device):
+    model = torch.nn.Linear(4096, 4096)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.randn(4096, 4096, device=device)
+
+    def step():
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+    return model, optimizer, step
+
+
+def test_a_step_of_ones_own_is_answered_card_by_card():
+    rows, found = will_it_fit(build), predict_bytes(build, 2)
+    assert [row["answer"] for row in rows] == ["fits"] * 4
+    assert rows[0]["reserved, GB"] == f"{found.peak_reserved / 1e9:.1f}"
+    with pytest.raises(TypeError, match="build returns"):
+        will_it_fit(lambda device: None)
