@@ -1,4 +1,4 @@
-"""The memory of a GPU as the GPU has it, to stand beside what was counted and predicted.
+"""Measures memory on a real GPU, for comparison with what was counted and predicted.
 
 Each measurement is made in a process of its own: what ran there before (cached segments, cuBLAS's
 workspaces, another model) would change the answer. Importing torch takes seconds, so where the
@@ -85,22 +85,13 @@ def reserved_on_gpu(run: Callable[[torch.device], Any], settings: str = "") -> i
 
 
 def refusal_on_gpu(run: Callable[[torch.device], Any], limit: int) -> str:
-    """What torch says where `run(device)` wants more of this GPU than `limit` bytes; "" if not.
+    """What torch says, in a new process, where `run(device)` wants more than `limit` bytes.
 
-    What the process holds already doesn't count. Raises: what else `run` raises.
+    Empty if that is enough. `run` is a function of a module. Raises: RuntimeError without a CUDA
+    GPU; what else `run` raises.
     """
-    emptied()
-    total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + limit) / total)
-    said = ""
-    try:
-        run(torch.device("cuda"))
-    except torch.OutOfMemoryError as error:
-        said = str(error)
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)
-    emptied()  # only now: the error's traceback held the tensors
-    return said
+    _require_gpu()
+    return in_a_fresh_process(_refused, run, limit)
 
 
 def fits_here(predicted_bytes: int) -> bool:
@@ -155,6 +146,16 @@ def _reserved(run: Callable[[torch.device], Any]) -> int:
     torch.cuda.synchronize()
     del alive
     return torch.cuda.max_memory_reserved()
+
+
+def _refused(run: Callable[[torch.device], Any], limit: int) -> str:
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(limit / total)
+    try:
+        run(torch.device("cuda"))
+    except torch.OutOfMemoryError as error:
+        return str(error)
+    return ""
 
 
 def _outside(before: tuple[int, int]) -> int:

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from course_utils.memory.views.peak_icicle import PeakIcicle
 from course_utils.memory.views.segments_map import SegmentsMap
 from course_utils.memory.views.timeline import MemoryTimeline
 from snapshots_and_traces.allocator.settings import Settings
@@ -47,8 +46,7 @@ def opened(events, segments=(), **more):
 def shown(snapshot):
     """Everything that a reader could ask for; the map of segments at the peak."""
     found, trace = history(snapshot), recorded_trace(snapshot)
-    for widget in (MemoryTimeline, PeakIcicle):
-        widget(found)
+    MemoryTimeline(found)
     run(program_of(trace))
     if not trace.start.partial:
         is_repeated(snapshot)

@@ -5,12 +5,11 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "chapter_snapshots": "on_gpus record_snapshot snapshot_file",
-        "programs": "CONFIG",
-        "published_snapshots": "agreed losses published_snapshot replayed_rows",
+        "chapter_snapshots": "record_snapshot recorded_snapshot snapshot_file",
+        "programs": "CONFIG growing_cache",
+        "published_snapshots": "agreed losses published_snapshot",
         "real_gpus": (
-            "bert_on_3090 build_of in_gib knobs provenance real_runs recorded_in_gib reserved_with "
-            "to_measure wrong_by"
+            "build_of in_gib knobs real_runs recorded_in_gib reserved_with to_measure wrong_by"
         ),
     },
 )

@@ -5,7 +5,6 @@ import os
 import random
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from course_utils.memory import counting
 from course_utils.memory.made_snapshots import of_storages, write
 from course_utils.memory.on_gpu import emptied
 from snapshots_and_traces.snapshots import safe_pickle, stacks
-from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 
@@ -71,15 +69,7 @@ def make_all() -> None:
 # ---- Snapshots of a real GPU: taken here, and kept among what is recorded.
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A snapshot taken on this GPU: read, and as the file's dict."""
-
-    snapshot: Snapshot
-    content: dict[str, Any]
-
-
-def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Taken | None:
+def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) -> Snapshot | None:
     """The snapshot of a program on this GPU, as `take(program, path)` dumps it; None without one.
 
     Where it fails (out of memory), a printed sentence says so, and the others go on.
@@ -104,11 +94,10 @@ def record_snapshot(name: str, take: Callable[[Callable[[], Any], Path], None]) 
             return None
         peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
         emptied()
-        content = _shortened(path)
-        write(content, path)
+        write(_shortened(path), path)
         if recording.recording_folder() is not None:
             _keep(name, path, *peaks)
-        return Taken(load(path), content)
+        return load(path)
 
 
 def _keep(name: str, taken: Path, peak_allocated: int, peak_reserved: int) -> None:
@@ -155,15 +144,6 @@ def recorded_snapshot(name: str) -> Path | None:
             "or record it again on that machine with `make record`."
         )
     return path
-
-
-def on_gpus(name: str, taken: Taken | None) -> dict[str, History]:
-    """The histories of a program on real GPUs, by their origin: just taken, and recorded."""
-    found = {"live: this GPU": history(taken.snapshot)} if taken else {}
-    path = recorded_snapshot(name)
-    if path:
-        found[f"recorded: {path.parent.parent.name}"] = history(load(path))
-    return found
 
 
 def _shortened(path: Path) -> Any:

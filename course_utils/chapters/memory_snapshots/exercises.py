@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
-from itertools import pairwise, product
 from typing import Any
 
 import torch
 
 from course_utils.chapters.memory_snapshots import assembled_allocator as rules
-from course_utils.chapters.memory_snapshots.assembled_allocator import Assembled, score
+from course_utils.chapters.memory_snapshots.assembled_allocator import score
 from course_utils.chapters.memory_snapshots.chapter_snapshots import snapshot_file
 from course_utils.chapters.memory_snapshots.programs import (
     PROGRAMS,
@@ -19,8 +18,7 @@ from course_utils.chapters.memory_snapshots.programs import (
     large_optimizer,
     training,
 )
-from course_utils.chapters.memory_snapshots.published_snapshots import agreed
-from course_utils.lesson.answers import against, as_list, shown
+from course_utils.lesson.answers import against, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.fake_gpu import fake_gpu, is_available
 from course_utils.memory.made_snapshots import history_of
@@ -31,70 +29,10 @@ from snapshots_and_traces.replay.what_if import Program, program_of
 from snapshots_and_traces.snapshots.lives import History
 from snapshots_and_traces.snapshots.loading import load
 
-# ---- How a reader's allocator is scored: on the course's programs, and on what a real GPU did.
-
-
-def all_right(**functions: Any) -> str:
-    """What was tested, in words: what the course's programs asked for, and a GPU's published
-    snapshots; every request must be answered as torch does. Raises: Wrong.
-    """
-    scores = [score(_recorded(name), **functions) for name in PROGRAMS]
-    same, requests = map(sum, zip(*scores, strict=True))
-    on_a_gpu, asked = agreed(lambda driver: Assembled(driver, **functions))
-    if (same, on_a_gpu) != (requests, asked):
-        raise Wrong(_says(same, requests, on_a_gpu, asked))
-    return (
-        f"the borders of the rules, {requests:,} requests of training runs and growing caches, and "
-        f"all {asked} requests that a real GPU answered (published snapshots), at its addresses"
-    )
-
 
 @cache
 def _recorded(name: str) -> Program:
     return program_of(recorded_trace(load(snapshot_file(name))))
-
-
-def scored(**functions: Any) -> str:
-    """How far a wrong answer gets, in words: where caches grow, and on a GPU's snapshots."""
-    try:
-        same, requests = score(_recorded("snapshot_fragmented"), **functions)
-        return _says(same, requests, *agreed(lambda driver: Assembled(driver, **functions)))
-    except Exception:
-        return "With it, the allocator doesn't get through growing caches."
-
-
-def _says(same: int, requests: int, on_a_gpu: int, asked: int) -> str:
-    if (same, on_a_gpu) == (requests, asked):
-        return "Such a case didn't come up in the training runs, which your allocator gets right."
-    return (
-        f"Your allocator answers {same:,} of {requests:,} requests as the real one does. "
-        f"{on_a_gpu} of {asked} at a real GPU's addresses (published snapshots)."
-    )
-
-
-EDGES = (1, 511, 512, 513, MiB - 1, MiB, MiB + 1, 10 * MiB - 512, 10 * MiB - 511, 10 * MiB,
-         10 * MiB + 1, 12 * MiB, 12 * MiB + 1)  # fmt: skip
-
-
-@exercise(
-    "memory.round",
-    todo="write sizes(request): the bytes looked for, and those that a miss asks the driver for.",
-    hints=(
-        "Blocks are multiples of 512 bytes, at least one: -(-n // 512) * 512 rounds n up.",
-        "Three cases for the segment, decided by the rounded size: up to 1 MiB, under 10 MiB, "
-        "and the rest, which is rounded up to 2 MiB.",
-    ),
-)
-def check_round(sizes: Callable[[int], tuple[int, int]]) -> str:
-    """At every border of the rules, at random sizes, and in training runs."""
-    drawn = [random.randrange(1, 64 * MiB) for _ in range(200)]
-    requests = [(request,) for request in (*EDGES, *drawn)]
-
-    def why(request: int) -> str:
-        return f" (block, segment). {scored(sizes=sizes)}"
-
-    against(sizes, rules.sizes, requests, why=why)
-    return all_right(sizes=sizes)
 
 
 @exercise(
@@ -113,12 +51,13 @@ def check_find_and_split(find_and_split: Callable[..., tuple[int, int] | None]) 
     def copied(free: rules.FreeBlocks, size: int) -> Any:
         return find_and_split(list(free), size)
 
-    def why(free: rules.FreeBlocks, size: int) -> str:
-        return f". {scored(find_and_split=copied)}"
-
     cases = [(random.sample(free, len(free)), size) for size, free in _free_lists()]
-    against(copied, rules.find_and_split, cases, why=why)
-    return all_right(find_and_split=copied)
+    against(copied, rules.find_and_split, cases)
+    scores = [score(_recorded(name), copied) for name in PROGRAMS]
+    same, requests = map(sum, zip(*scores, strict=True))
+    if same != requests:
+        raise Wrong(f"in training runs it answers {same:,} of {requests:,} requests as torch does")
+    return f"ties, near misses, and {requests:,} requests of training runs and growing caches"
 
 
 AT_THE_BORDERS: tuple[tuple[int, rules.FreeBlocks], ...] = (
@@ -148,38 +87,35 @@ def _free_lists() -> Iterator[tuple[int, rules.FreeBlocks]]:
 
 
 @exercise(
-    "memory.free_and_merge",
-    todo="write free_and_merge(segment, address): its blocks once the one at address is free.",
+    "memory.verdict",
+    todo="write verdict(wanted, free, allocated, unallocated, capacity): what the message says.",
     hints=(
-        "Go through the blocks from the lowest and build a new list; a free block after a "
-        "free one makes that one longer.",
-        "Both neighbours can be free: three blocks become one.",
+        "Three questions in order: would the holes do in one piece? Would the card do, with "
+        "nothing on it but what PyTorch has allocated? Else it is too large.",
+        "What isn't allocated by PyTorch is capacity - allocated, whoever holds it.",
     ),
 )
-def check_free_and_merge(free_and_merge: Callable[..., Any]) -> str:
-    """On segments of up to five blocks, for every block in use; then in training runs."""
+def check_verdict(verdict: Callable[..., str]) -> str:
+    """On messages at the borders of each verdict, and on random ones."""
+    cases = [(8.75, 14.0, 173.4, 68.6, 256.0), (20.0, 4.0, 30.0, 10.0, 80.0)]
+    for _ in range(60):
+        capacity = float(random.randint(64, 1024))
+        allocated = float(random.randint(1, int(capacity) - 8))
+        unallocated = float(random.randint(0, int(capacity - allocated)))
+        free = float(random.randint(0, int(capacity - allocated - unallocated)))
+        for border in (unallocated, capacity - allocated):
+            more = random.choice([0.0, 0.5, -0.5, 30.0])
+            cases.append((max(border + more, free + 0.25), free, allocated, unallocated, capacity))
+    against(verdict, _verdict, cases)
+    return f"{len(cases)} messages, at the borders and between them"
 
-    def copied(segment: rules.Blocks, address: int) -> Any:
-        return as_list(free_and_merge(list(segment), address), "a list of blocks")
 
-    def why(segment: rules.Blocks, address: int) -> str:
-        return f" (address, bytes, used). {scored(free_and_merge=copied)}"
-
-    cases = [(blocks, at) for blocks in _segments() for at, _, used in blocks if used]
-    against(copied, rules.free_and_merge, cases, why=why)
-    return all_right(free_and_merge=copied)
-
-
-def _segments() -> list[rules.Blocks]:
-    """Every order that one to five blocks can have, never two free ones side by side."""
-    segments = []
-    for order in (o for count in range(1, 6) for o in product([True, False], repeat=count)):
-        if all(used or after for used, after in pairwise(order)):
-            sizes = random.choices((512, 1024, 4096), k=len(order))
-            begin = 2 * MiB * random.randrange(100)
-            begins = [begin + sum(sizes[:place]) for place in range(len(order))]
-            segments.append(list(zip(begins, sizes, order, strict=True)))
-    return segments
+def _verdict(
+    wanted: float, free: float, allocated: float, unallocated: float, capacity: float
+) -> str:
+    if wanted <= unallocated:
+        return "fragmented"
+    return "outside" if wanted <= capacity - allocated else "too large"
 
 
 @cache

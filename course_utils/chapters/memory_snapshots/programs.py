@@ -16,16 +16,12 @@ from torch.nn import functional as F
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 CONFIG = GPTConfig(vocabulary=512, context=128, layers=2, heads=4, width=256)
-Watch = Callable[[nn.Module, torch.optim.Optimizer], None]
-
-
-def nobody(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Watches nothing: on a GPU the real allocator does."""
+Watch = Callable[[nn.Module, torch.optim.Optimizer], Any]
 
 
 def training(
     device: torch.device,
-    watch: Watch = nobody,
+    watch: Watch | None = None,
     steps: int = 2,
     half: bool = False,
     validate: bool = False,
@@ -39,7 +35,8 @@ def training(
     with device:
         model = GPT(CONFIG)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    watch(model, optimizer)
+    if watch:
+        watch(model, optimizer)
     curve: list[Tensor] = []
     for _ in range(steps):
         tokens, targets = torch.randint(
@@ -60,7 +57,7 @@ def _loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
 
 
-def growing_cache(device: torch.device, watch: Watch = nobody, tokens: int = 30) -> Any:
+def growing_cache(device: torch.device, watch: Watch | None = None, tokens: int = 30) -> Any:
     """A key-value cache grown by `cat`: each is a little larger than any hole the last ones left.
 
     Between them come tensors that stay, so that the holes can't merge.
@@ -76,13 +73,14 @@ def growing_cache(device: torch.device, watch: Watch = nobody, tokens: int = 30)
 
 
 def large_optimizer(
-    device: torch.device, watch: Watch = nobody, layers: int = 8, steps: int = 4
+    device: torch.device, watch: Watch | None = None, layers: int = 8, steps: int = 4
 ) -> Any:
     """Many weights and few activations: the peak is inside `optimizer.step()`."""
     with device:
         model = nn.Sequential(*(nn.Linear(512, 512) for _ in range(layers)))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    watch(model, optimizer)
+    if watch:
+        watch(model, optimizer)
     for _ in range(steps):
         optimizer.zero_grad()
         model(torch.zeros(4, 512, device=device)).square().mean().backward()
@@ -90,24 +88,18 @@ def large_optimizer(
     return model, optimizer
 
 
-def step_fp32(device: torch.device, watch: Watch = nobody) -> Any:
+def step_fp32(device: torch.device, watch: Watch | None = None) -> Any:
     """Two healthy steps in FP32."""
     return training(device, watch)
 
 
-def step_amp(device: torch.device, watch: Watch = nobody) -> Any:
-    """The same under autocast."""
-    return training(device, watch, half=True)
-
-
-def leak(device: torch.device, watch: Watch = nobody) -> Any:
+def leak(device: torch.device, watch: Watch | None = None) -> Any:
     """Five steps, each with a validation loss that keeps its graph."""
     return training(device, watch, steps=5, validate=True)
 
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "snapshot_step_fp32": step_fp32,
-    "snapshot_step_amp": step_amp,
     "snapshot_leak": leak,
     "snapshot_fragmented": growing_cache,
 }

@@ -1,6 +1,6 @@
 """Genuine snapshots of someone else's, from their numbers in data/published/; replayed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -76,57 +76,30 @@ def _segment(offset: int, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def replayed(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
-    """What a published snapshot's GPU did, event by event, and what `make(driver)` does instead.
+def agreed(make: Callable[[Driver], Any]) -> tuple[int, int]:
+    """Returns how many requests of all published snapshots get the GPU's address, and how many
+    there are.
 
-    Its allocator is asked what torch's was asked: `malloc(bytes, stream)`, which gives a block
-    with its `address` in bytes, and `free(block)`. Segments lie where the GPU's lay, in order.
-    A row has the published columns, `here`, the address of the event (None where nothing of the
-    kind happened), and `same`: for a request whether its address is the GPU's, `offset`, for a
-    segment whether the driver was asked for as many bytes.
-    Raises: LookupError for another loss.
+    `make(driver)` is an allocator: `malloc(bytes, stream)` gives a block with its `address`, and
+    `free(block)` takes it. Segments lie where the GPU's lay, in order. A request for which the
+    driver is asked for other segments than the GPU's counts as answered otherwise.
     """
-    rows = [{**row, "here": None, "same": False} for row in _rows(TRACE, loss)]
-    rows = [row for row in rows if row["action"] != "free_requested"]
+    found = [same for loss in losses() for same in _same_addresses(_rows(TRACE, loss), make)]
+    return sum(found), len(found)
+
+
+def _same_addresses(rows: list[Row], make: Callable[[Driver], Any]) -> Iterator[bool]:
     driver = Driver(places=[r["offset"] for r in rows if r["action"] == "segment_alloc"])
-    allocator, blocks, calls = make(driver), {}, 0
-    asked: list[Row] = []
+    allocator, blocks = make(driver), {}
+    wanted: list[int] = []  # segments that the GPU asked for since the last request
     for row in rows:
         if row["action"] == "segment_alloc":
-            asked.append(row)
+            wanted.append(row["n_bytes"])
         elif row["action"] == "alloc":
+            calls = len(driver.calls)
             block = blocks[row["offset"]] = allocator.malloc(row["n_bytes"], row["stream"])
-            made, calls = driver.calls[calls:], len(driver.calls)
-            for segment, (_, at, size) in zip(asked, made, strict=False):
-                segment |= {"here": at, "same": size == segment["n_bytes"]}
-            found = len(made) == len(asked) and all(segment["same"] for segment in asked)
-            row |= {"here": block.address, "same": found and block.address == row["offset"]}
-            asked = []
+            made = [size for _, _, size in driver.calls[calls:]]
+            yield made == wanted and block.address == row["offset"]
+            wanted = []
         elif row["action"] == "free_completed":
-            block = blocks.pop(row["offset"])
-            row |= {"here": block.address, "same": block.address == row["offset"]}
-            allocator.free(block)
-    return rows
-
-
-def replayed_rows(loss: str, make: Callable[[Driver], Any]) -> list[Row]:
-    """`replayed`, as rows of a table: bytes with commas, addresses in hexadecimal."""
-    return [
-        {
-            "event": row["action"],
-            "bytes": f"{row['n_bytes']:,}",
-            "asked by": row["operator"],
-            "GPU": f"{row['offset']:#x}",
-            "here": "–" if row["here"] is None else f"{row['here']:#x}",
-        }
-        for row in replayed(loss, make)
-    ]
-
-
-def agreed(make: Callable[[Driver], Any]) -> tuple[int, int]:
-    """Of the requests of all published snapshots: at the GPU's addresses, and how many there are.
-
-    A request also counts as answered otherwise where another segment was asked of the driver.
-    """
-    rows = [row for loss in losses() for row in replayed(loss, make) if row["action"] == "alloc"]
-    return sum(row["same"] for row in rows), len(rows)
+            allocator.free(blocks.pop(row["offset"]))

@@ -78,28 +78,18 @@ def recorded_in_gib() -> Series | None:
     return found and Series.of_rows(in_gib(found.rows), found.kind, found.provenance)
 
 
-def wrong_by(rows: Iterable[Row], what: str, but: str = "") -> list[float]:
-    """The shares by which predictions of the peak `what` were wrong, the smallest first.
+def wrong_by(rows: Iterable[Row], what: str) -> list[float]:
+    """Returns by which shares predictions of the peak `what` were wrong, the smallest first.
 
-    `what` is "allocated" or "reserved"; the model `but` is left out.
+    `what` is "allocated" or "reserved".
     """
-    return sorted(
-        abs(row[f"predicted_{what}_bytes"] / row[f"{what}_bytes"] - 1)
-        for row in rows
-        if row["model"] != but
-    )
+    return sorted(abs(row[f"predicted_{what}_bytes"] / row[f"{what}_bytes"] - 1) for row in rows)
 
 
 def _words(row: Row) -> str:
     parts = [row["model"], row["precision"], f"batch {row['batch']}"]
     parts += [f"{row['accumulate']} accumulated"] if row["accumulate"] > 1 else []
     return ", ".join(parts + (["checkpointing"] if row["checkpointing"] else []))
-
-
-def provenance() -> str:
-    """With what and when the rows were made, in one line."""
-    kept = read()
-    return f"predicted with torch {kept['torch']}, {kept['date'][:10]}, {kept['steps']} steps"
 
 
 # ---- What a program reserves with other settings of the allocator.
@@ -147,20 +137,3 @@ def real_runs() -> list[Row]:
         }
         for gpu, row in zip(published("transformer_peaks").rows, kept, strict=True)
     ]
-
-
-def bert_on_3090(measured: Iterable[Row]) -> dict[str, Row]:
-    """What was predicted for BERT-Large on an RTX 3090, with two Adams, by case.
-
-    `measured` are the rows of published `bert_large_3090`; a row has also `left_mib`: what was
-    measured less what would be reserved.
-    """
-    mib = {row["batch"]: row["mib"] for row in measured}
-    found = {}
-    for row in predicted(model="BERT-Large", capability=[8, 6]):
-        left = mib[row["batch"]] - row["peak_reserved_bytes"] / 2**20
-        adam = "older Adam" if "2.0" in row["optimizer"] else "Adam"
-        way = f"{row['accumulate']} × 1" if row["batch"] == 1 else f"{row['batch']} at once"
-        case = f"{way}, {adam}: {left:,.0f} MiB left"
-        found[case] = row | {"left_mib": left}
-    return found

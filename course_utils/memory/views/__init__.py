@@ -5,8 +5,6 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "allocation_curves": "draw_outcomes",
-        "peak_icicle": "PeakIcicle",
         "segments_map": "SegmentsMap",
         "timeline": "draw_histories draw_timeline MemoryTimeline",
     },

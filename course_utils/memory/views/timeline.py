@@ -22,9 +22,9 @@ COLUMNS = 600
 
 @styled
 def draw_timeline(history: History, title: str = "") -> Picture:
-    """Live allocations stacked over the events, coloured by kind or by who asked, and the peak.
+    """Draws requested bytes stacked over the events, by kind or by the line that asked.
 
-    The line above is what the driver had given.
+    The line above is what was reserved; a mark is the peak.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -38,13 +38,13 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     axes.stackplot(moments, held / scale, step="post", colors=colours, linewidth=0)
     axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
     _mark_peak(axes, history, scale, peak)
-    said = [alt_text.axes("events of the trace", f"{unit}, as requested")]
+    said = [alt_text.axes("events of the trace", unit)]
     said.append(alt_text.curve("reserved", dict(zip(moments, reserved, strict=True))))
-    said.append(alt_text.curve("live", dict(zip(moments, live, strict=True))))
+    said.append(alt_text.curve("requested", dict(zip(moments, live, strict=True))))
     axes.set_xlim(0, max(history.moments - 1, 1))
     axes.set_ylim(0, 1.18 * max(reserved.max(), live.max(), 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="events of the trace", ylabel=f"{unit}, as requested")
+    axes.set(xlabel="events of the trace", ylabel=f"{unit}; areas: requested")
     most = dict(zip(names, held.max(axis=1).tolist(), strict=True))
     seen = [name for name in names if name and most[name] > 0.002 * history.live.max()]
     _legend(axes, {name: colours[names.index(name)] for name in seen})
@@ -74,7 +74,7 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
     """A panel for each history: what was live, as an area, and what was reserved, as a line.
 
     `histories` maps an origin in words to each; one that begins with a kind of evidence and a
-    colon ("recorded: H200") has that kind's colour. Panels have events and a unit of their own.
+    colon ("recorded: H200") has that kind's colour. Panels share the scale of their bytes.
     Raises: ValueError without a history.
     """
     from matplotlib.ticker import MaxNLocator
@@ -84,21 +84,22 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
     figure = new_figure(title, 0.7 + 1.9 * len(histories))
     panels = figure.subplots(len(histories), 1, squeeze=False)[:, 0]
     said = []
+    most_reserved = max(max(of.reserved.max(), 1) for of in histories.values())
+    scale, unit = unit_of(most_reserved)
     for axes, (words, of) in zip(panels, histories.items(), strict=True):
         colour = COLOURS.get(words.partition(":")[0])
-        scale, unit = unit_of(max(of.reserved.max(), 1))
         moments, live, reserved = np.arange(of.moments), of.live / scale, of.reserved / scale
         axes.fill_between(moments, live, step="post", color=colour or "#D9D9D9", linewidth=0)
         axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
-        axes.set(xlim=(0, max(of.moments - 1, 1)), ylim=(0, 1.1 * reserved.max() or 1))
+        axes.set(xlim=(0, max(of.moments - 1, 1)), ylim=(0, 1.1 * most_reserved / scale))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(unit)
         peaks = (size_text(int(curve.max())) for curve in (of.live, of.reserved))
-        most = "live {}, reserved {} at the most".format(*peaks)
+        most = "at most {} requested, {} reserved".format(*peaks)
         text = f"{fill(words, 88)}\n{most}"
         axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
         said.append(f"{words}: {most}, {len(moments)} events {alt_text.digest(live, reserved)}")
-    panels[-1].set_xlabel("events of the trace; area: live, line: reserved from the driver")
+    panels[-1].set_xlabel("events of the trace; area: requested, line: reserved")
     return render(figure, title, said)
 
 
@@ -119,7 +120,7 @@ def _legend(axes: "Axes", colours: dict[str, str]) -> None:
     from matplotlib.patches import Patch
 
     marks: list[Any] = [Patch(color=one, label=shortened(name)) for name, one in colours.items()]
-    marks.append(Line2D([], [], color=INK, linewidth=1.2, label="reserved from the driver"))
+    marks.append(Line2D([], [], color=INK, linewidth=1.2, label="reserved"))
     axes.legend(
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False,
         fontsize=10, handlelength=1, borderaxespad=0,
@@ -132,4 +133,4 @@ class MemoryTimeline(MemoryView):
     view, height = "timeline", 560
 
     def _still(self) -> Picture:
-        return draw_timeline(self.history)
+        return draw_timeline(self.history, self.title)

@@ -14,7 +14,8 @@ class MemoryView(SnapshotPage):
 
     view = "whole"
 
-    def __init__(self, snapshot: Snapshot | History) -> None:
+    def __init__(self, snapshot: Snapshot | History, title: str = "") -> None:
+        self.title = title  # of the still picture; what it shows in words unless given
         self.history = snapshot if isinstance(snapshot, History) else history(snapshot)
         self.words, columns = content_of(self.history)
         self.words["view"] = self.view

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_utils.memory.views.peak_icicle import PeakIcicle, draw_peak, tree
 from course_utils.memory.views.segments_map import SegmentsMap, draw_segments
 from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline, stacked
 from snapshots_and_traces.allocator.rules import MiB
@@ -29,8 +28,8 @@ from snapshots_and_traces.tests.support.toy_allocator import ToyAllocator
 
 pytestmark = pytest.mark.without_torch
 
-DRAWINGS = (draw_timeline, draw_segments, draw_peak)
-WIDGETS = (MemoryTimeline, SegmentsMap, PeakIcicle)
+DRAWINGS = (draw_timeline, draw_segments)
+WIDGETS = (MemoryTimeline, SegmentsMap)
 
 
 def test_groups_stack_up_to_what_is_live_and_never_lose_the_peak(worked):
@@ -55,24 +54,6 @@ def test_groups_are_named_after_who_asked_or_after_kinds(tmp_path):
 
     file = changed(toy, tmp_path / "kinds.pickle", name_kinds)
     assert [name for name, _ in groups(history(load(file)))][:3] == [BEFORE, "gradient", "input"]
-
-
-def test_the_peak_is_shared_out_among_call_stacks_to_the_last_byte(tmp_path):
-    toy = ToyAllocator()
-    toy.alloc(5 * MiB, "main")
-    for _ in range(4):
-        toy.alloc(3 * MiB, "main", "step", "forward")
-    toy.alloc(2 * MiB, "main", "step", "backward")
-    found = [
-        (node.name, node.size // MiB, depth, left // MiB)
-        for node, depth, left in tree(opened(toy, tmp_path)).walk()
-    ]
-    assert found[1:] == [
-        ("main, main.py:10", 19, 1, 0),
-        ("step, step.py:11", 14, 2, 0),
-        ("forward, forward.py:12", 12, 3, 0),
-        ("backward, backward.py:13", 2, 3, 12),
-    ]
 
 
 def test_the_map_has_every_byte_and_the_largest_gap(worked):

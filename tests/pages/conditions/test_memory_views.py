@@ -14,7 +14,6 @@ VIEW = "from course_utils.memory.views.{0} import {1}\n{1}(snapshot)"
 VIEWS = {
     "timeline": VIEW.format("timeline", "MemoryTimeline"),
     "map": VIEW.format("segments_map", "SegmentsMap"),
-    "peak": VIEW.format("peak_icicle", "PeakIcicle"),
 }
 
 
@@ -59,12 +58,4 @@ def test_the_memory_views_answer_the_pointer_the_keys_and_the_slider(lab: Lab):
     segments.locator("#map").click(position={"x": 100, "y": 6})
     says(segments, "A block of 400.0 MiB, since event 2")
 
-    icicle = view("peak")
-    says(icicle, "everything live")
-    icicle.get_by_role("button", name="forward, forward.py:12").first.click()
-    says(icicle, "of what is live")
-    assert icicle.get_by_role("button", name="backward, backward.py").count() == 0
-    icicle.locator("#slider").focus()
-    lab.page.keyboard.press("Home")
-    says(icicle, "everything live · 0 B")
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
