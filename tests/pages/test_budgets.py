@@ -24,7 +24,6 @@ OVER: dict[str, dict[str, float]] = {
     "05": {"cells": 89, "predictions": 16, "claims": 50, "minutes": 0.79},
     "09": {"cells": 66, "predictions": 16, "claims": 40},
     "10": {"cells": 96, "predictions": 17, "claims": 60, "minutes": 1.34},
-    "11": {"predictions": 23, "claims": 32},
     "12": {"predictions": 17, "claims": 34},
     "13": {"cells": 170, "predictions": 26, "claims": 71, "words": 4557, "minutes": 1.54},
     "14": {"predictions": 14, "claims": 29},
