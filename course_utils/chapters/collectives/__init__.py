@@ -5,9 +5,8 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "by_hand": "gpu_seconds gpu_spans slowest_seconds",
-        "costs": "Link busbw fit fit_half ring_seconds seconds_from_busbw",
-        "played_link": "PlayedLink",
+        "by_hand": "gpu_seconds slowest_seconds",
+        "costs": "Link busbw fit_half ring_seconds seconds_from_busbw",
         "rank_blocks": "draw_holdings",
         "ring_widget": "ring_moments ring_steps",
         "simulated_ranks": "simulate",

@@ -1,35 +1,25 @@
-"""What an all_reduce by hand needs: a rank's net, the naive way, and clocks that all ranks share.
+"""What an all_reduce by hand needs: a rank's net, the naive algorithm, and timers for all ranks.
 
-An algorithm takes a `Net`: the chapter's own over torch.distributed, a rank of `simulated_ranks`,
-or a `PlayedLink`. Tree and ring stand in the chapter.
+An algorithm takes a `Net`: the chapter's own over torch.distributed, or a rank of
+`simulated_ranks`. The other algorithms are in the chapter.
 """
 
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
-
-from course_utils.figures.timeline import Span
-
-if TYPE_CHECKING:
-    from torch.profiler import profile
 
 HOLD_CYCLES = 40_000_000  # 20 ms and more, in which a hundred collectives are launched
 
 
 class Net(Protocol):
-    """What an algorithm needs of a rank: who it is, and messages to and from the others.
-
-    Every call is one step; `sent_bytes` counts what left this rank.
-    """
+    """What an algorithm needs of a rank: its number, and messages to and from the others."""
 
     rank: int
     n: int
-    steps: int
-    sent_bytes: int
 
     def send(self, x: torch.Tensor, to: int) -> None:
         """Gives `x` to a rank; returns when that rank takes it."""
@@ -82,10 +72,11 @@ def gpu_seconds(
 ) -> float:
     """Seconds of one call of `work` on the slowest rank's GPU, in a loop between two events.
 
-    To be called by all ranks. As nccl-tests does it: warm-up, a barrier of the GPUs (a sum of one
-    number, over the backend that moves their tensors), then `times` calls without a wait between.
-    With `queued` the GPU is kept busy before, so that no launch by Python is timed: right for
-    collectives, and wrong for steps whose launches belong to them.
+    To be called by all ranks. Warm-up, a barrier of the GPUs (a sum of one number, over the backend
+    that moves their tensors), then `times` calls without a wait between. nccl-tests times the same
+    loop with the host's clock, up to a final completion, and takes the ranks' mean. With `queued`
+    the GPU is kept busy before, so that no launch by Python is timed: right for collectives, and
+    wrong for steps whose launches belong to them.
     """
     for _ in range(warm_up):
         work()
@@ -102,24 +93,6 @@ def gpu_seconds(
     seconds = torch.tensor(begun.elapsed_time(ended) / 1e3 / times, device="cuda")
     dist.all_reduce(seconds, dist.ReduceOp.MAX)
     return seconds.item()
-
-
-def gpu_spans(seen: "profile", row: str) -> list[Span]:
-    """What ran on this rank's GPU while a profiler looked: NCCL's kernels and the others.
-
-    The seconds are of a clock that all processes of a machine share.
-    """
-    results = seen.profiler.kineto_results if seen.profiler else None
-    events = [e for e in results.events() if "CUDA" in str(e.device_type())] if results else []
-    return [
-        Span(
-            row,
-            "NCCL" if "nccl" in e.name().lower() else "add",
-            e.start_ns() / 1e9,
-            (e.start_ns() + e.duration_ns()) / 1e9,
-        )
-        for e in events
-    ]
 
 
 def backend_of(device: str) -> str:

@@ -95,7 +95,7 @@ def _beside(inputs: torch.Tensor, found: list[Any], want: list[Any]) -> Any:
         return None
     before = list(inputs)
     moves = {"yours": (before, found), "wanted": (before, want)}
-    return lambda: draw_holdings("Before and after: a row is a rank, white is new", moves)
+    return lambda: draw_holdings("Before and after: a row is a rank, a thick frame is new", moves)
 
 
 def _require_ring(case: str, nets: list[SimulatedNet], length: int) -> None:

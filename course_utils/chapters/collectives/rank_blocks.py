@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Held = Sequence[Any]  # by rank: a tensor or a list of them; None where it holds nothing
 PALETTE = ("#CFE8FC", "#FCE3B6", "#D5F0DD", "#F3D6E8", "#E3DDF6", "#F7F2B8", "#E0E0E0", "#FAD9D0")
-NEW = "#FFFFFF"  # what no rank held before: a sum
+NEW = "#FFFFFF"  # what no rank held before: a sum, in a thick frame
 
 
 @styled
@@ -20,7 +20,8 @@ def draw_holdings(
     """For each name what the ranks held before and after, a row a rank, a cell a number.
 
     What a rank held before has the colour of that rank, wherever it is later; what is new (a sum)
-    is white. With `letters`, a number above 64 is shown as the letter with that code.
+    is white in a thick frame, and where nothing is held, nothing is drawn. With `letters`, a number
+    above 64 is shown as the letter with that code.
     """
     ranks = max(len(before) for before, _ in moves.values())
     rows = -(-len(moves) // 2)
@@ -68,10 +69,14 @@ def _row(
 
     left, rank = corner
     for place, (text, owner) in enumerate(zip(row, owners, strict=True)):
-        colour = NEW if owner is None or not text else PALETTE[owner % len(PALETTE)]
-        edge = "#999999" if text else "#E3E3E3"
-        where = (left + place + 0.04, -rank - 0.96)
-        axes.add_patch(Rectangle(where, 0.92, 0.92, facecolor=colour, edgecolor=edge))
+        if not text:
+            continue
+        colour = NEW if owner is None else PALETTE[owner % len(PALETTE)]
+        edge, width = (INK, 1.8) if owner is None else ("#999999", 1)
+        where = (left + place + 0.06, -rank - 0.94)
+        axes.add_patch(
+            Rectangle(where, 0.88, 0.88, facecolor=colour, edgecolor=edge, linewidth=width)
+        )
         middle = (left + place + 0.5, -rank - 0.5)
         axes.text(*middle, text, ha="center", va="center", fontsize=9)
 

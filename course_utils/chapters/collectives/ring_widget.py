@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Ring = Callable[["torch.Tensor", Net], None]  # replaces a rank's tensor by the sum of all of them
 Moment = list[list[int]]  # by rank: the value of each chunk
+MEANS = {"one rank's values": "#FFFFFF", "a partial sum": PALETTE[0], "the whole sum": PALETTE[2]}
 
 
 def ring_moments(ring: Ring, n: int) -> list[Moment]:
@@ -67,7 +68,7 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     n, last = len(moments[0]), len(moments) - 1
     phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
     title = f"Step {step} of {last} · {phase}"
-    figure, axes = one_panel(title, 0.9 + 0.62 * n)
+    figure, axes = one_panel(title, 1.2 + 0.62 * n)
     said = []
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
@@ -75,18 +76,24 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
         said.append(f"  rank {rank}: {' '.join(f'{value:0{n}d}' for value in row)}")
         for place, value in enumerate(row):
             parts = str(value).count("1")
-            colour = PALETTE[2] if parts == n else PALETTE[0] if parts > 1 else "#FFFFFF"
+            own, partial_sum, complete = MEANS.values()
+            colour = complete if parts == n else partial_sum if parts > 1 else own
             corner = (place + 0.03, -rank - 0.93)
             axes.add_patch(Rectangle(corner, 0.94, 0.86, facecolor=colour, edgecolor="#999999"))
             axes.text(place + 0.5, -rank - 0.42, f"{value:0{n}d}", ha="center", va="center")
             if step < last and place == _sent(n, rank, step):
                 said[-1] += f", sends chunk {place} to rank {(rank + 1) % n}"
-                note = f"↓ to rank {(rank + 1) % n}"
+                note = f"→ rank {(rank + 1) % n}"
                 axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
                           color=INK)  # fmt: skip
+    for place, (name, colour) in enumerate(MEANS.items()):
+        left = place * max(n, 4) / 3
+        box = Rectangle((left, -n - 0.42), 0.2, 0.2, facecolor=colour, edgecolor="#999999")
+        axes.add_patch(box)
+        axes.text(left + 0.28, -n - 0.32, name, va="center", fontsize=10)
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
-    axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.05, 0.45))
+    axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.5, 0.45))
     return render(figure, title, said)
 
 

@@ -1,17 +1,22 @@
-"""Ranks played by threads of one process, for algorithms that are to be checked or watched.
+"""Simulated ranks: threads of one process, for algorithms that are to be checked, counted or timed.
 
 A message is handed over when both sides are there, as MPI_Ssend does it, so an order of sends and
-receives that can deadlock does so every time, and is noticed at once.
+receives that can deadlock does so every time, and is noticed at once. Each rank has a simulated
+clock, on which a message takes what the link's α and β say: no thread sleeps.
 """
 
 import threading
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from course_utils.chapters.collectives.costs import Link
 from course_utils.core.stopping import stop
+from course_utils.figures.timeline import Span
+
+NO_TIME = Link(0.0, 0.0)
 
 
 class Deadlock(Exception):
@@ -19,35 +24,56 @@ class Deadlock(Exception):
 
 
 class _Message:
-    def __init__(self, x: torch.Tensor) -> None:
-        self.x, self.taken = x.clone(), False
+    def __init__(self, x: torch.Tensor, came: float) -> None:
+        self.x, self.came, self.due = x.clone(), came, 0.0
+        self.taken = False
 
 
 class SimulatedNet:
     """One rank's side of a simulated net; see `by_hand.Net`.
 
-    `before_step(net)` is called before each step, for those who want to watch.
+    `sent_to` has the bytes sent to each rank, `messages` their number. `clock` is this rank's
+    simulated time in seconds, `spans` what it did until then: on each link one message can go each
+    way at a time, from when both sides are there. `before_step(net)` is called before each step.
     """
 
     def __init__(self, rank: int, room: "_Room", before_step: "Callable[[SimulatedNet], None]"):
         self.rank, self.n, self._room = rank, room.n, room
-        self.steps = self.sent_bytes = 0
+        self.steps = self.messages = 0
+        self.sent_to: Counter[int] = Counter()
+        self.clock, self.spans = 0.0, list[Span]()
         self._before_step = before_step
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that left this rank."""
+        return self.sent_to.total()
 
     def send(self, x: torch.Tensor, to: int) -> None:
         self._step()
-        message = self._post(x, to)
-        self._room.wait(self.rank, lambda: message.taken, f"to send to {to}")
+        self._end("send", self._given(self._post(x, to), to), x.nbytes)
 
     def receive(self, into: torch.Tensor, source: int) -> None:
         self._step()
-        self._take(into, source)
+        self._end("receive", self._take(into, source), into.nbytes)
 
     def exchange(self, x: torch.Tensor, to: int, into: torch.Tensor, source: int) -> None:
         self._step()
         message = self._post(x, to)
-        self._take(into, source)
+        due = max(self._take(into, source), self._given(message, to))
+        self._end("send and receive", due, max(x.nbytes, into.nbytes))
+
+    def _given(self, message: _Message, to: int) -> float:
+        """Waits until a message is taken, and returns when it has come, on the simulated clock."""
         self._room.wait(self.rank, lambda: message.taken, f"to send to {to}")
+        return message.due
+
+    def _end(self, label: str, due: float, n_bytes: int) -> None:
+        begins, row = max(self.clock, due - self._room.link.seconds(n_bytes)), f"rank {self.rank}"
+        if begins - self.clock > 1e-9 * due:  # else no wait, but a rounding error
+            self.spans.append(Span(row, "wait", self.clock, begins))
+        self.spans.append(Span(row, label, begins, due))
+        self.clock = due
 
     def _step(self) -> None:
         self._before_step(self)
@@ -55,14 +81,15 @@ class SimulatedNet:
 
     def _post(self, x: torch.Tensor, to: int) -> _Message:
         self._check(to)
-        message = _Message(x)
-        self.sent_bytes += x.nbytes
+        message = _Message(x, self.clock)
+        self.sent_to[to] += x.nbytes
+        self.messages += 1
         with self._room.changed:
             self._room.posted[self.rank, to].append(message)
             self._room.changed.notify_all()
         return message
 
-    def _take(self, into: torch.Tensor, source: int) -> None:
+    def _take(self, into: torch.Tensor, source: int) -> float:
         self._check(source)
         queue = self._room.posted[source, self.rank]
         self._room.wait(self.rank, lambda: bool(queue), f"to receive from {source}")
@@ -72,8 +99,10 @@ class SimulatedNet:
                 sizes = f"{list(message.x.shape)} into {list(into.shape)}"
                 raise ValueError(f"rank {self.rank} receives {sizes} from rank {source}")
             into.copy_(message.x)
+            message.due = max(message.came, self.clock) + self._room.link.seconds(into.nbytes)
             message.taken = True
             self._room.changed.notify_all()
+        return message.due
 
     def _check(self, other: int) -> None:
         if not 0 <= other < self.n or other == self.rank:
@@ -83,8 +112,8 @@ class SimulatedNet:
 class _Room:
     """What the threads share: the messages on their way, and who waits for what."""
 
-    def __init__(self, n: int) -> None:
-        self.n, self.left = n, set[int]()
+    def __init__(self, n: int, link: Link) -> None:
+        self.n, self.link, self.left = n, link, set[int]()
         self.changed = threading.Condition()
         self.posted: dict[tuple[int, int], deque[_Message]] = defaultdict(deque)
         self.waiting: dict[int, tuple[Callable[[], bool], str]] = {}
@@ -124,12 +153,14 @@ def simulate(
     n: int,
     work: Callable[[SimulatedNet], Any],
     before_step: Callable[[SimulatedNet], None] = lambda net: None,
+    link: Link = NO_TIME,
 ) -> tuple[list[Any], list[SimulatedNet]]:
     """Runs `work(net)` on `n` ranks at once: what each returned, and their nets with the counts.
 
+    A message takes `link.seconds(its bytes)` of simulated time.
     Raises: the first error that a rank raised, Deadlock only where nothing else went wrong.
     """
-    room = _Room(n)
+    room = _Room(n, link)
     nets = [SimulatedNet(rank, room, before_step) for rank in range(n)]
     results: list[Any] = [None] * n
     errors: list[BaseException] = []

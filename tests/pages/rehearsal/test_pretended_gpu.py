@@ -71,9 +71,6 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         "price(keep_all)": "(1000, 0)",
         "chapter.with_budget(block, x, budget)": "(1, least + 9)",
     },
-    "11_collectives": {  # a profiler sees no kernel of a pretended GPU
-        "return gpu_spans(": "return [Span(str(rank), str(rank), 0, 1)] or gpu_spans(",
-    },
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
         "(128, 64, 32)": "[32]",

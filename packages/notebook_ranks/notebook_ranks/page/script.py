@@ -32,9 +32,13 @@ numpy.random.seed(rank)
 torch.manual_seed(rank)
 """
 OWN_GPU = 'torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])'
-INIT = 'dist.init_process_group("nccl" if own_gpu else "gloo")\n'
+INIT = "dist.init_process_group()  # by the tensor's device: gloo on the CPU, NCCL on GPUs\n"
 PROVIDED = {"torch", "dist", "rank", "world_size", "local_rank", "device", *dir(builtins)}
-ENDING = "\nif dist.is_initialized():\n    dist.destroy_process_group()\n"
+ENDING = """
+if dist.is_initialized():
+    dist.barrier()  # else a rank may close its connections while another still connects
+    dist.destroy_process_group()
+"""
 
 
 def save(
@@ -69,7 +73,7 @@ def save(
 
 def needed(earlier: Sequence[str], source: str) -> list[str]:
     """Of the earlier cells those that make, change or use a name that matters to the source."""
-    wanted, before = _names(source), set[str]()
+    kept, wanted, before = list[str](), _names(source), set[str]()
     while wanted != before:
         kept, before = [cell for cell in earlier if _names(cell) & wanted], wanted
         wanted = wanted.union(*map(_names, kept))

@@ -31,6 +31,14 @@ def test_a_saved_cell_gives_the_same_under_torchrun(said, tmp_path):
     assert "unrelated" not in path.read_text()
 
 
+def test_a_saved_script_takes_tensors_of_the_cpu_wherever_it_runs(tmp_path):
+    """NCCL alone, as a script with a GPU for each rank would name it, refuses them."""
+    script.save(tmp_path / "train.py", "dist.all_reduce(torch.ones(1))", [], 2)
+    assert "dist.init_process_group()" in (tmp_path / "train.py").read_text()
+    script.save(tmp_path / "own.py", 'dist.init_process_group("gloo")', [], 2)
+    assert "init_process_group()" not in (tmp_path / "own.py").read_text()
+
+
 def test_a_script_needs_no_pushed_names_and_overwrites_nobody(tmp_path):
     path = tmp_path / "mine.py"
     with pytest.raises(ranks.RanksError, match=r"cfg came by ranks\.push"):
