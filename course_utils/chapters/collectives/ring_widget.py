@@ -66,8 +66,10 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
     from matplotlib.patches import Rectangle
 
     n, last = len(moments[0]), len(moments) - 1
-    phase = "done" if step == last else "reduce_scatter" if step < n - 1 else "all_gather"
-    title = f"Step {step} of {last} · {phase}"
+    phase = "reduce_scatter" if step < n - 1 else "all_gather"
+    title = (
+        f"{step} of {last} steps done; next: {phase}" if step < last else f"All {last} steps done"
+    )
     figure, axes = one_panel(title, 1.2 + 0.62 * n)
     said = []
     axes.set_axis_off()
