@@ -22,7 +22,7 @@ MODULE_OF, _fetch, __dir__ = public_names(
         "lesson.predictions": "predict answer",
         "lesson.exercises": "check hint solution",
         "core.running": "bar quiet_import",
-        "figures.compare": "compare_bars compare_lines draw_bands number_lines",
+        "figures.compare": "compare_bars compare_lines number_lines",
         "figures.byte_bars": "stacked_bytes",
         "figures.style": "FORMAT_COLOURS",
         "figures.tables": "table",

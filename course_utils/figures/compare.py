@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 SMALL = 1 / 64  # smaller powers of two have over six decimals
-Band = Mapping[float, tuple[float, float]]  # x: (low, high)
 
 
 @style.styled
@@ -113,36 +112,6 @@ def compare_lines(
     said += [draw_guess(axes, guess, y_label, along="y"), draw_guess(axes, guess_at, x_label)]
     said.append(style.say_origins(figure, sorted(one.provenance for _, one in shown)))
     return style.render(figure, title, said, 48)
-
-
-@style.styled
-def draw_bands(
-    title: str, bands: Mapping[str, Band], x_label: str, y_label: str, note: str = ""
-) -> style.Picture:
-    """Draws a horizontal band for each label whose value is known only between two bounds.
-
-    Both axes are logarithmic; `note`, under the figure, names the source of the bounds.
-    """
-    from matplotlib.ticker import EngFormatter
-
-    figure, axes = style.one_panel(title, 4.6)
-    said = [alt_text.axes(x_label, y_label, "xy")]
-    for place, (label, band) in enumerate(bands.items()):
-        colour, x = style.OTHER_KINDS[place], list(band)
-        lows, highs = zip(*band.values(), strict=True)
-        axes.fill_between(x, lows, highs, color=colour, alpha=0.45, linewidth=0, label=label)
-        for edge in (lows, highs):
-            axes.plot(x, edge, color=colour, linewidth=1.5, label=label)
-            end = "at least" if edge is lows else "at most"
-            said.append(alt_text.curve(f"{label}, {end}", dict(zip(x, edge, strict=True))))
-        style.write_beside(axes, label, x[-1], (lows[-1] * highs[-1]) ** 0.5)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _at: f"{value:,.0f}")
-    axes.yaxis.set_major_formatter(EngFormatter(unit="s" if y_label == "seconds" else ""))
-    axes.set(xlabel=x_label, ylabel=y_label)
-    axes.grid(True)
-    return style.render(figure, title, [*said, style.say_origins(figure, [note])])
 
 
 @style.styled

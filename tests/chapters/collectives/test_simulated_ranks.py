@@ -1,4 +1,4 @@
-"""Played ranks: a deadlock is noticed, an error comes first, no thread is left."""
+"""Simulated ranks: a deadlock is noticed, an error comes first, no thread is left."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from course_utils.chapters.collectives.simulated_ranks import Deadlock, simulate
 from course_utils.lesson.exercises import grade
 
 
-def test_a_deadlock_of_played_ranks_is_noticed_and_says_who_waits():
+def test_a_deadlock_of_simulated_ranks_is_noticed_and_says_who_waits():
     def all_send(net):
         net.send(torch.ones(1), (net.rank + 1) % net.n)
 
@@ -20,7 +20,7 @@ def test_a_deadlock_of_played_ranks_is_noticed_and_says_who_waits():
         simulate(3, all_send)
 
 
-def test_an_error_of_a_played_rank_comes_before_the_deadlock_that_it_causes():
+def test_an_error_of_a_simulated_rank_comes_before_the_deadlock_that_it_causes():
     def work(net):
         if net.rank == 1:
             raise KeyError("mine")
