@@ -25,7 +25,7 @@ PACKAGES = [*ROOTS] + [
 ]
 WHERE = """
 Where a line belongs (CONTRIBUTING.md): what one chapter uses, in chapters/<that chapter>; what a
-chapter before it needs too, in workloads, memory or traces; what every page needs, in core
+chapter before it needs too, in workloads, memory, planner or traces; what every page needs, in core
 (numbers), figures (pictures) or lesson (the reader); what a terminal runs, in cli; what strangers
 use without the course, in packages/."""
 
