@@ -71,7 +71,7 @@ def cublas_workspace(capability: tuple[int, int]) -> int:
     Hopper and Blackwell, before them 2 x 4 MiB + 8 x 16 KiB (the variable CUBLAS_WORKSPACE_CONFIG
     changes it).
     """
-    return 32 * 2**20 if capability[0] in (9, 10) else 2 * 4096 * 1024 + 8 * 16 * 1024
+    return 32 * 2**20 if capability[0] in (9, 10, 12) else 2 * 4096 * 1024 + 8 * 16 * 1024
 
 
 def predict_bytes(

@@ -81,7 +81,8 @@ def test_the_parts_add_up_to_the_peak_and_the_optimizer_is_multi_tensor():
 
 
 def test_each_thread_that_multiplies_has_a_workspace_by_the_gpus_generation():
-    assert cublas_workspace((9, 0)) == 33_554_432 and cublas_workspace((8, 6)) == 8_519_680
+    assert cublas_workspace((9, 0)) == cublas_workspace((12, 0)) == 33_554_432
+    assert cublas_workspace((8, 6)) == 8_519_680
     for capability in ((9, 0), (8, 6)):
         found = predict_bytes(build_of("MLP", 1), 2, capability)
         assert found.parts["workspace"] == 2 * cublas_workspace(capability)
