@@ -24,8 +24,6 @@ FOLDER = files.DATA / "snapshots"
 PROGRAMS_FILE = "memory_snapshots/programs.py"  # a frame keeps the last folder and the file
 LARGEST_KEPT = 2 * 2**20
 
-# ---- Snapshots that the course ships, made of real code on a fake GPU.
-
 
 def snapshot_file(name: str) -> Path:
     """The snapshot of a program that the course made. Raises: LookupError for another name."""
