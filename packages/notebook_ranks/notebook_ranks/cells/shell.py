@@ -105,7 +105,7 @@ def make() -> Any:
     """The shell of this process; it takes 13 ms, so the helper has made it for its ranks."""
     if _Shell.initialized():
         return _Shell.instance()
-    quiet = Config({"HistoryManager": {"enabled": False}})
+    quiet = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"warn_venv": False}})
     found: Any = _Shell.instance(config=quiet, colors="nocolor")
     found.register_magic_function(lambda _line: None, "line", "matplotlib")
     for name in ASKING:

@@ -58,8 +58,11 @@ def test_srun_is_understood_as_a_stand_in_plays_it(sums, tmp_path):
     sums(2)
 
 
-def test_where_no_process_can_be_forked_new_ones_are_spawned(said, failing, sums, monkeypatch):
+def test_where_no_process_can_be_forked_new_ones_are_spawned(
+    said, failing, sums, monkeypatch, tmp_path
+):
     ranks.stop()
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))  # another is active: IPython would warn of it
     monkeypatch.setenv(START, "spawn")
     ranks.start(2)
     sums(2)
