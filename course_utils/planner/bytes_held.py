@@ -2,7 +2,7 @@
 
 Bytes are those that torch's allocator hands out (`max_memory_allocated`), without the CUDA
 context. `memory.predict_bytes` runs the program instead, and is exact;
-tests/chapters/trading_compute_for_memory/test_planner.py compares them.
+tests/planner/test_bytes_held.py compares them.
 """
 
 import math

@@ -32,11 +32,11 @@ def held_against() -> list[Row]:
 
 
 def _row(run: Run) -> Row:
-    found, context = peak(run.plan), _context(run)
-    formula, rule = found.total + context, rule_of_thumb(run.plan) + context
+    found, beside = peak(run.plan), context(run)
+    formula, rule = found.total + beside, rule_of_thumb(run.plan) + beside
     return {
         "run": run.name,
-        "counts": "with CUDA's context" if context else run.counts,
+        "counts": "with CUDA's context" if beside else run.counts,
         "published_gib": run.n_bytes / GIB,
         "formula_gib": formula / GIB,
         "off_percent": 100 * (formula / run.n_bytes - 1),
@@ -46,7 +46,8 @@ def _row(run: Run) -> Row:
     }
 
 
-def _context(run: Run) -> float:
+def context(run: Run) -> float:
+    """Bytes of CUDA's context that the published figure counts; 0 where it counts none."""
     return 0 if run.counts in ("allocated", "reserved") else float(run.counts) * 2**20
 
 
@@ -95,8 +96,8 @@ def _bert() -> list[Run]:
             optimizer="Adam of torch 2.0" if several else "Adam",
             capability=(8, 6),
         )
-        context = str(1e6 * published("cuda_context").rows[1]["mb"] / 2**20)
-        found.append(Run(f"BERT-Large, 3090, {_batch(row)}", plan, row["mib"] * 2**20, context))
+        mib = str(1e6 * published("cuda_context").rows[1]["mb"] / 2**20)
+        found.append(Run(f"BERT-Large, 3090, {_batch(row)}", plan, row["mib"] * 2**20, mib))
     optimizers = {"AdamW": "Adam", "Adafactor": "Adafactor", "Adam, 8 bits": "Adam 8-bit"}
     for row in published("bert_large_v100").rows:
         plan = Plan(

@@ -1,7 +1,16 @@
 """Published runs beside the formula: all of them, and the formula misses less than a rival."""
 
 from course_utils.core.evidence import published
-from course_utils.planner.published_runs import GIB, errors, held_against, held_against_rows
+from course_utils.planner.bytes_held import peak
+from course_utils.planner.cards import RESERVED
+from course_utils.planner.published_runs import (
+    GIB,
+    context,
+    errors,
+    held_against,
+    held_against_rows,
+    published_runs,
+)
 
 TABLES = (
     "bert_large_3090", "bert_large_v100", "transformer_peaks", "optimizers_7b", "torchtitan_memory",
@@ -32,3 +41,9 @@ def test_the_context_is_counted_where_the_figure_has_it():
     assert row["published_gib"] == 14949 * 2**20 / GIB
     assert row["counts"] == "with CUDA's context"
     assert held_against_rows()[0]["off"].endswith("%")
+
+
+def test_the_margin_is_enough_for_21_of_29_runs_as_page_10_says():
+    enough = [run.n_bytes <= RESERVED * peak(run.plan).total + context(run)
+              for run in published_runs()]  # fmt: skip
+    assert (sum(enough), len(enough)) == (21, 29)
