@@ -62,7 +62,9 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
     },
     "08_quantization": {  # torchao's tensors are no pretended ones, and nothing compiles
         "chapter.formats_on_gpu()": "['BF16']",
-        "torch.compile(layer)": "layer",
+        'torch.compile(chapter.linear_on_gpu(case["format"]), dynamic=False)': (
+            'chapter.linear_on_gpu(case["format"])'
+        ),
         "torch.compile(model, ": "(lambda model, mode: model)(model, ",
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
