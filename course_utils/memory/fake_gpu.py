@@ -9,11 +9,17 @@ other makers' accelerators, PrivateUse1. Where CUDA chooses differently, it is t
 attention's kernels here, autocast in `fake_autocast.py`.
 
 All uses of torch's private names are in these two modules, and missing ones give one clear error.
+
+PrivateUse1 is torch's accelerator from then on, before CUDA, and no backward pass on CUDA runs in
+that process any more (pytorch issue 161129). So beside a real GPU this happens in a fork: `apart`.
 """
 
-from collections.abc import Iterator
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
+from multiprocessing import get_all_start_methods, get_context
 from typing import Any
 from unittest import mock
 
@@ -31,10 +37,51 @@ class FakeGpuError(RuntimeError):
     """This torch can't pretend a GPU; the message says what is missing."""
 
 
+def apart(work: Callable[[], Any]) -> Any:
+    """What `work()`, which uses the fake GPU, returns: pickled, from a fork, where CUDA is.
+
+    Without a CUDA GPU, or where nothing can be forked, it runs here. Raises: what `work` raises;
+    FakeGpuError where the process dies.
+    """
+    if not torch.cuda.is_available() or "fork" not in get_all_start_methods():
+        return work()
+    context = get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(theirs, work))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside threads: this one computes alone
+        child.start()
+    theirs.close()
+    try:
+        found, error = ours.recv()
+    except EOFError:
+        raise FakeGpuError("the fake GPU's process died: was there too little memory?") from None
+    finally:
+        child.kill()
+        child.join()
+    if error is not None:
+        raise error
+    return found
+
+
+def _send(to: Any, work: Callable[[], Any]) -> None:
+    torch.set_num_threads(1)  # OpenMP's other threads are not in a fork
+    try:
+        found, error = work(), None
+    except BaseException as raised:
+        found, error = None, raised
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = FakeGpuError(f"{type(raised).__name__}: {raised}")
+    to.send((found, error))
+
+
 @contextmanager
 def fake_gpu() -> Iterator[torch.device]:
     """Inside, tensors made on the device this gives (by default all) are fake: nothing computes.
 
+    Beside a real GPU, use it within `apart`.
     Raises: FakeGpuError where torch has not the private parts that this needs, or where another
     accelerator has taken PrivateUse1's place in this process.
     """
@@ -137,7 +184,7 @@ def _truncated_normal(
 def is_available() -> bool:
     """Whether `fake_gpu()` works with this torch."""
     try:
-        _register()
+        apart(_register)
     except FakeGpuError:
         return False
     return True

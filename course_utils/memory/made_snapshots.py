@@ -15,7 +15,7 @@ import torch
 
 from course_utils.core import files
 from course_utils.memory import counting
-from course_utils.memory.fake_gpu import fake_gpu
+from course_utils.memory.fake_gpu import apart, fake_gpu
 from snapshots_and_traces.allocator.rules import Block, CachingAllocator
 from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.recorder import Recorder
@@ -67,8 +67,12 @@ def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:
 
     As in torch's own files no event has a category: nobody watched a model.
     """
-    with fake_gpu() as device:
-        content = made(lambda: run(device), device.type)
+
+    def content_of() -> dict[str, Any]:
+        with fake_gpu() as device:
+            return made(lambda: run(device), device.type)
+
+    content = apart(content_of)
     for event in content["device_traces"][0]:
         event.pop("category", None)
     return loaded(content)

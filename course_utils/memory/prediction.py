@@ -90,8 +90,12 @@ def predict_bytes(
     """
     if steps < 1:
         raise ValueError(f"at least 1 step is run, not {steps}")
-    counted, built = _count(build, steps)
-    program, moments = _program(counted, built, cublas_workspace(capability))
+
+    def requests() -> tuple[Program, list[Moment]]:
+        counted, built = _count(build, steps)
+        return _program(counted, built, cublas_workspace(capability))
+
+    program, moments = fake_gpu.apart(requests)
     outcome = run(program, settings)
     peak = int(outcome.allocated.argmax())
     workspaces = [s.size for s in program.steps[: peak + 1] if s.key < 0]

@@ -20,7 +20,7 @@ from course_utils.chapters.memory_snapshots.programs import (
 )
 from course_utils.lesson.answers import against, shown
 from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.memory.fake_gpu import fake_gpu, is_available
+from course_utils.memory.fake_gpu import apart, fake_gpu, is_available
 from course_utils.memory.made_snapshots import history_of
 from course_utils.memory.views.timeline import draw_timeline
 from snapshots_and_traces.allocator.rules import MiB
@@ -136,8 +136,12 @@ def _patients() -> list[tuple[str, History]]:
         ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(46, 52))),
         ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(53, 60))),
     ]
-    with fake_gpu() if is_available() else nullcontext(torch.device("cpu")) as device:
-        return [(disease, history_of(partial(run, device), frames=False)) for disease, run in runs]
+
+    def histories() -> list[tuple[str, History]]:
+        with fake_gpu() if is_available() else nullcontext(torch.device("cpu")) as device:
+            return [(what, history_of(partial(run, device), frames=False)) for what, run in runs]
+
+    return apart(histories)
 
 
 @exercise(

@@ -41,6 +41,7 @@ RARELY = [
     pytest.mark.thorough("tools/pretend", "course_utils/core/recording.py"),
 ]
 SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, done a few times
+    "01_your_machine": {"torch.compile(in_one)": "in_one"},  # nothing compiles there
     "03_profiling": {  # nvidia-smi sees no pretended GPU
         "chapter.busy_by_smi(lambda: numbers.cummax(dim=1))": (
             "dict(seconds=1 / len(numbers), nvidia_smi_percent=100)"
