@@ -11,18 +11,18 @@ attention's kernels here, autocast in `fake_autocast.py`.
 All uses of torch's private names are in these two modules, and missing ones give one clear error.
 
 PrivateUse1 is torch's accelerator from then on, before CUDA, and no backward pass on CUDA runs in
-that process any more (pytorch issue 161129). So beside a real GPU this happens in a fork: `apart`.
+that process any more (pytorch issue 161129). So beside a real GPU another process does it: `apart`.
 """
 
-import pickle
-import warnings
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
-from multiprocessing import get_all_start_methods, get_context
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
+import cloudpickle
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -38,43 +38,26 @@ class FakeGpuError(RuntimeError):
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """What `work()`, which uses the fake GPU, returns: pickled, from a fork, where CUDA is.
+    """What `work()`, which uses the fake GPU, returns; from a process of its own where CUDA is.
 
-    Without a CUDA GPU, or where nothing can be forked, it runs here. Raises: what `work` raises;
-    FakeGpuError where the process dies.
+    There both travel by value, what was written in a notebook too. (A fork of this process
+    wouldn't do: after a backward pass on CUDA autograd refuses to run in one.) Without a CUDA GPU
+    it runs here. Raises: what `work` raises.
     """
-    if not torch.cuda.is_available() or "fork" not in get_all_start_methods():
+    if not torch.cuda.is_available():
         return work()
-    context = get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(theirs, work))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forks beside threads: this one computes alone
-        child.start()
-    theirs.close()
+    from course_utils.memory.on_gpu import in_a_fresh_process
+
+    by_value, main = cloudpickle.dumps(work), sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")  # a new process would run a script again
     try:
-        found, error = ours.recv()
-    except EOFError:
-        raise FakeGpuError("the fake GPU's process died: was there too little memory?") from None
+        return in_a_fresh_process(_called, by_value)
     finally:
-        child.kill()
-        child.join()
-    if error is not None:
-        raise error
-    return found
+        sys.modules["__main__"] = main
 
 
-def _send(to: Any, work: Callable[[], Any]) -> None:
-    torch.set_num_threads(1)  # OpenMP's other threads are not in a fork
-    try:
-        found, error = work(), None
-    except BaseException as raised:
-        found, error = None, raised
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            error = FakeGpuError(f"{type(raised).__name__}: {raised}")
-    to.send((found, error))
+def _called(work: bytes) -> Any:
+    return cloudpickle.loads(work)()
 
 
 @contextmanager
