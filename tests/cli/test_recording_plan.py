@@ -28,10 +28,11 @@ def test_an_experiment_is_planned_where_its_gpus_and_one_of_its_programs_are(mon
     assert "dp_vs_ddp" in found("12_data_parallelism", (9, 0), (9, 0))
     assert found("06_floating_point_formats", (8, 6)) == set()
     assert found("06_floating_point_formats", (8, 9)) == {"fp8_accumulation"}
-    monkeypatch.setattr(shutil, "which", {"python3.13t": "/bin/python3.13t"}.get)
-    assert found("05_input_pipeline") == {"libraries", "no_gil"}
+    assert found("05_input_pipeline") == {"pictures_by_workers"}
+    monkeypatch.setattr(shutil, "which", {"deepspeed": "/bin/deepspeed"}.get)
+    assert "deepspeed" in found("13_sharding")
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert found("05_input_pipeline") == {"libraries"}
+    assert "deepspeed" not in found("13_sharding")
 
 
 def test_chapters_come_in_the_plans_order_with_the_gpus_seconds_where_there_is_one(

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from course_utils.chapters.input_pipeline import prefetch_cases
-from course_utils.lesson.answers import against, as_numbers
+from course_utils.lesson.answers import against, as_list, as_numbers
 from course_utils.lesson.exercises import Wrong, exercise
 
 # ---- What the workers of a real DataLoader draw from a generator that their dataset holds.
@@ -94,29 +93,45 @@ def _samples(loader: "DataLoader[tuple[float, int]]") -> list[tuple[float, int]]
 
 
 @exercise(
-    "input.prefetched",
-    todo="write prefetched(batches, depth): the same batches, loaded ahead by a thread.",
+    "input.batches",
+    todo="write batches(lengths, budget): lists of indices, padded within the budget.",
     hints=(
-        "queue.Queue(depth) between the two: a thread's put waits while it is full, your get while "
-        "it is empty. What does the thread put when there are no more batches?",
-        "Whatever you put, put it in a pair with its kind: ('batch', x), ('error', e), ('end', "
-        "None). Then no batch is taken for the end, and the error comes after the batches before.",
-        "Closing a generator runs the finally around its yield. The thread may wait in put then: "
-        "tell it by an Event that nobody wants more, and empty the queue, so that it goes on.",
+        "A batch costs its number of sentences times its longest. Which sentences should share a "
+        "batch with the longest one?",
+        "Sort the indices by length, longest first. The first sentence decides how many fit: "
+        "budget // its length. Take these, and begin again with the rest.",
     ),
 )
-def check_prefetched(prefetched: Callable[..., Any]) -> str:
-    """Each case in turn, in an order in which the first to fail says most."""
-    for depth in (random.randint(3, 5), 1):
-        prefetch_cases.runs_ahead(prefetched, depth)
-    strange = prefetch_cases.strange()
-    for batches, depth in [(strange, len(strange) + 1), (strange, random.randint(1, 3)), ([], 2)]:
-        prefetch_cases.gives_all(prefetched, batches, depth)
-    prefetch_cases.waits_for_the_loader(prefetched)
-    for before in (0, random.randint(2, 5)):
-        prefetch_cases.raises_in_place(prefetched, before)
-    prefetch_cases.closes_in_a_load(prefetched)
-    return "strange batches and none, a slow loader, errors, and a consumer that leaves early"
+def check_batches(batches: Callable[[list[int], int], Any]) -> str:
+    """Each index once, no batch over its budget, and as few batches as the greedy, best way."""
+    for lengths, budget in _sentences():
+        case = f"batches({lengths}, {budget})"
+        found = [[int(i) for i in as_numbers(one)] for one in as_list(batches(lengths, budget))]
+        flat = sorted(i for one in found for i in one)
+        if flat != list(range(len(lengths))):
+            raise Wrong(f"{case}: your batches hold the indices {flat}, want each of them once")
+        for one in found:
+            if one and (size := len(one) * max(lengths[i] for i in one)) > budget:
+                raise Wrong(f"{case}: {one} is {size} tokens with its padding, over the budget")
+        if len(found) > (least := _fewest(lengths, budget)):
+            raise Wrong(f"{case}: you make {len(found)} batches, {least} are enough")
+    return "60 sets of sentences: each index once, within the budget, as few batches as possible"
+
+
+def _fewest(lengths: list[int], budget: int) -> int:
+    """The fewest batches: the longest fills its batch with the next longest, and so on."""
+    left, count = sorted(lengths, reverse=True), 0
+    while left:
+        left, count = left[budget // left[0] :], count + 1
+    return count
+
+
+def _sentences() -> Iterator[tuple[list[int], int]]:
+    yield from [([], 8), ([8], 8), ([1, 8, 1, 8, 1], 8), ([3, 3, 3, 5], 9), ([4] * 6, 8)]
+    for _ in range(55):
+        longest = random.randint(1, 40)
+        lengths = [random.randint(1, longest) for _ in range(random.randint(1, 20))]
+        yield lengths, random.randint(longest, 4 * longest)
 
 
 Plan = tuple[int, float, float, float, int]  # batches, seconds to load, to step, to start, cores

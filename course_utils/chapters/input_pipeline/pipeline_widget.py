@@ -124,10 +124,7 @@ def pipeline_explorer(
     In seconds: `load` to load a batch, `step` on the device, `start` to start one worker.
     `measured` has the seconds that such an epoch took, by the number of workers, with a
     prefetch_factor of 2; it is drawn where the sliders stand as they did for it.
-    Raises: ValueError for a load or a step that isn't above 0, a negative start, and no batch.
     """
-    if not min(load, step) > 0:
-        raise ValueError(f"A load of {load} s and a step of {step} s: give seconds above 0.")
     own = _milliseconds(load), _milliseconds(step)
     return Controls(
         partial(_draw, own=own, start=start, measured=measured or {}, batches=batches),

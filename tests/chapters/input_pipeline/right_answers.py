@@ -1,149 +1,30 @@
 """Right answers to chapter 05's exercises, in other ways than the worked solutions."""
 
-import collections
+import heapq
 import itertools
-import queue
 import random
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 
 import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-END = object()
+
+def from_a_heap(lengths, budget):
+    left = [(-length, i) for i, length in enumerate(lengths)]
+    heapq.heapify(left)
+    found = []
+    while left:
+        size = budget // -left[0][0]
+        found.append({heapq.heappop(left)[1] for _ in range(min(size, len(left)))})
+    return found
 
 
-def by_a_condition(batches, depth):
-    ready, state = collections.deque(), threading.Condition()
-    stopped = False
-
-    def hand(one):
-        with state:
-            state.wait_for(lambda: len(ready) < depth or stopped)
-            ready.append(one)
-            state.notify_all()
-            return stopped
-
-    def load():
-        try:
-            for batch in batches:
-                if hand((batch, None)):
-                    return
-            hand((END, None))
-        except Exception as error:
-            hand((END, error))
-
-    thread = threading.Thread(target=load)
-    thread.start()
-    try:
-        while True:
-            with state:
-                state.wait_for(lambda: ready)
-                batch, error = ready.popleft()
-                state.notify_all()
-            if error:
-                raise error
-            if batch is END:
-                return
-            yield batch
-    finally:
-        with state:
-            stopped = True
-            state.notify_all()
-        thread.join()
-
-
-def by_a_pool(batches, depth):
-    loader = iter(batches)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = collections.deque()
-        try:
-            waiting.extend(pool.submit(next, loader, END) for _ in range(depth))
-            while True:
-                waiting.append(pool.submit(next, loader, END))
-                batch = waiting.popleft().result()
-                if batch is END:
-                    return
-                yield batch
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def that_looks_up_now_and_then(batches, depth):
-    ready, stopped, failed = queue.Queue(depth), threading.Event(), []
-
-    def put(one):
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                return ready.put(one, timeout=0.05)
-
-    def load():
-        try:
-            for batch in batches:
-                put([batch])
-                if stopped.is_set():
-                    break
-        except Exception as error:
-            failed.append(error)
-        put([])
-
-    threading.Thread(target=load).start()
-    try:
-        while one := ready.get():
-            yield one[0]
-        for error in failed:
-            raise error
-    finally:
-        stopped.set()
-
-
-def by_semaphores(batches, depth):
-    room, filled = threading.Semaphore(depth), threading.Semaphore(0)
-    ready, stopped = collections.deque(), threading.Event()
-
-    def load():
-        loader = iter(batches)
-        while True:
-            room.acquire()
-            if stopped.is_set():
-                return
-            try:
-                ready.append((True, next(loader)))
-            except BaseException as error:
-                ready.append((False, error))
-                return
-            finally:
-                filled.release()
-
-    threading.Thread(target=load, daemon=True).start()
-    try:
-        while filled.acquire():
-            more, value = ready.popleft()
-            room.release()
-            if more:
-                yield value
-            elif isinstance(value, StopIteration):
-                return
-            else:
-                raise value
-    finally:
-        stopped.set()
-        room.release()
-
-
-class Ahead:
-    def __init__(self, batches, depth):
-        self.inner = by_semaphores(batches, depth)
-
-    def __iter__(self):
-        with closing(self.inner):
-            yield from self.inner
-
-
-def of_a_class(batches, depth):
-    return iter(Ahead(batches, depth))
+def by_a_generator(lengths, budget):
+    order = np.argsort(lengths, kind="stable")[::-1]
+    while len(order):
+        size = budget // lengths[order[0]]
+        yield order[:size]
+        order = order[size:]
 
 
 def by_where_the_lines_cross(n_batches, load, step, start, cores):
@@ -201,13 +82,7 @@ def card_by_card(n, seed, epoch, seen, rank, world_size):
 
 
 RIGHT = {
-    "input.prefetched": [
-        by_a_condition,
-        by_a_pool,
-        that_looks_up_now_and_then,
-        by_semaphores,
-        of_a_class,
-    ],
+    "input.batches": [from_a_heap, by_a_generator],
     "input.workers": [by_where_the_lines_cross, by_an_array],
     "input.seeds": [
         by_torchs_seed,

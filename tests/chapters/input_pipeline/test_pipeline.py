@@ -74,21 +74,3 @@ def test_the_formula_is_exact_or_too_long_by_what_it_says_less_than_a_load():
         rest = (n - 1) % workers if workers else 0
         assert over == (rest * max(Fraction(load, workers) - step, 0) if rest else 0)
         assert 0 <= over < load
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"loads": []},
-        {"loads": [1, -1]},
-        {"loads": [1, float("nan")]},
-        {"step": -1},
-        {"workers": -1},
-        {"depth": 0},
-        {"start": -1},
-    ],
-)
-def test_a_pipeline_that_cannot_be_is_refused_with_what_to_give(changed):
-    right = {"loads": [1], "step": 1, "workers": 1, "depth": 1, "start": 0}
-    with pytest.raises(ValueError, match=r"or more|depth 1 up"):
-        simulate(**right | changed)

@@ -1,12 +1,26 @@
 """Wrong answers to chapter 05's exercises, each as a student might write it."""
 
-from tests.chapters.input_pipeline import wrong_prefetchers
 from tests.support.patches import by_name, changed
 
 ALL, LEFT = "min(range(cores + 1), key=seconds)", "[seen + rank :: world_size]"
 OWN = "info.dataset.rng = np.random.default_rng(info.seed)"
 WRONG = {
-    "input.prefetched": wrong_prefetchers.WRONG,
+    "input.batches": changed(
+        "input.batches",
+        shortest_first={", reverse=True": ""},
+        as_they_come={", key=lambda i: lengths[i], reverse=True": ""},
+        one_over={"budget // lengths[order[0]]": "budget // lengths[order[0]] + 1"},
+        by_the_shortest={"lengths[order[0]]": "lengths[order[-1]]"},
+        one_at_a_time={"budget // lengths[order[0]]": "1"},
+        the_lengths={
+            "range(len(lengths)), key=lambda i: lengths[i]": "lengths",
+            "lengths[order[0]]": "order[0]",
+        },
+        only_the_first={"    return found": "    return found[:1]"},
+        one_list={"found.append(order[:size])": "found += order[:size]"},
+        by_the_mean={"lengths[order[0]]": "max(1, sum(lengths) // len(lengths))"},
+        drops_one={"order = order[size:]": "order = order[size + 1:]"},
+    ),
     "input.workers": changed(
         "input.workers",
         as_many_as_cores={ALL: "cores"},
