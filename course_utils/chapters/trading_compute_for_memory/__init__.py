@@ -6,9 +6,10 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "compiled": "with_budget",
-        "counted": "counted_flops state_bytes",
+        "counted": "allocated_peak counted_flops state_bytes",
         "fit_widget": "fits_explorer",
-        "front": "draw_trade pareto",
-        "ladder_peaks": "in_gib measure_trade predicted_trades predicted_where recorded_in_gib",
+        "front": "draw_trade draw_trades pareto",
+        "ladder_peaks": "measure_trade predicted_trades predicted_where",
+        "on_gpu": "held_and_seconds in_units link_gb_per_s recorded_in_units",
     },
 )

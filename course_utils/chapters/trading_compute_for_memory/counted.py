@@ -1,10 +1,12 @@
-"""FLOPs of a piece of work and bytes of optimizers' states, counted: the same on every machine."""
+"""FLOPs and bytes of a piece of work and of optimizers' states, counted."""
 
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any
 from unittest import mock
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
@@ -12,10 +14,10 @@ Shape = tuple[int, ...]
 
 
 def counted_flops(work: Callable[[], Any]) -> int:
-    """The FLOPs of the products that `work()` runs, a multiplication and an addition each.
+    """Returns the FLOPs of the matmuls that `work()` runs: multiplications and additions.
 
-    By torch's own counter (`torch.utils.flop_counter`), which is told of the processor's
-    attention, too.
+    By torch's own counter (`torch.utils.flop_counter`), which is told of the CPU's attention,
+    too.
     """
     with attention_known(), FlopCounterMode(display=False, depth=0) as counter:
         work()
@@ -23,7 +25,7 @@ def counted_flops(work: Callable[[], Any]) -> int:
 
 
 def attention_known() -> Any:
-    """While it is entered, torch knows the FLOPs of the processor's attention, as of a GPU's.
+    """While it is entered, torch knows the FLOPs of the CPU's attention, as of a GPU's.
 
     Two products forward and five backward, of the whole square, whether or not half of it is
     masked. The compiler's estimates read the same table, and took this operator for free.
@@ -53,8 +55,21 @@ def _attention_backward(
     return 2 * batch * heads * length * key.shape[2] * (3 * width + 2 * value.shape[3])
 
 
+def allocated_peak(work: Callable[[], Any]) -> int:
+    """Returns the most bytes that `work()` had allocated on the CPU beside what was there before.
+
+    By torch's profiler, which sees what an operator allocates inside, as `memory.count` doesn't.
+    """
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        work()
+    events = found.profiler.kineto_results.events()
+    changes = [event for event in events if event.name() == "[memory]"]
+    changes.sort(key=lambda event: event.start_ns())
+    return max(accumulate((event.nbytes() for event in changes), initial=0))
+
+
 def state_bytes(model: torch.nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> float:
-    """Bytes of all tensors in the optimizers' states, for each number of the model's weights."""
+    """Returns the bytes of the optimizers' states, for each of the model's parameters."""
     tensors = [
         leaf
         for one in optimizers

@@ -1,15 +1,20 @@
-"""The picture of a trade: what each choice keeps against what it computes again."""
+"""Pictures of trades: what each keeps against what it computes again, or how long it takes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from course_utils.chapters.trading_compute_for_memory import ladder_peaks
+from course_utils.core.evidence import Row, Series
 from course_utils.figures import alt_text, style
+from course_utils.figures.byte_bars import stacked_bytes
+from course_utils.figures.compare import compare_lines
 
 Point = tuple[float, float]  # bytes kept, FLOPs computed again
 MIB = 2**20
+MARKERS = "osD^vPX*h"
 
 
 def pareto(points: Mapping[str, Point]) -> dict[str, Point]:
-    """The choices that no other beats: none keeps as little and computes less; by bytes."""
+    """Returns the Pareto front by bytes: no other choice keeps as little and computes less."""
     best: dict[str, Point] = {}
     least = float("inf")
     for name, point in sorted(points.items(), key=lambda item: item[1]):
@@ -22,7 +27,7 @@ def pareto(points: Mapping[str, Point]) -> dict[str, Point]:
 def draw_trade(
     title: str, points: Mapping[str, Point], others: Mapping[str, Mapping[str, Point]], unit: float
 ) -> style.Picture:
-    """Every choice as a dot, the front as a line with its names, `others` in colours of their own.
+    """Draws choices as dots, their front as a line with names, and `others` in another colour each.
 
     The axes are MiB kept and FLOPs computed again as a share of `unit` FLOPs, in percent.
     """
@@ -40,9 +45,11 @@ def draw_trade(
     for name, (kept, again) in front.items():
         place = kept / MIB, 100 * again / unit
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        left = kept > 0.3 * max(n_bytes for n_bytes, _ in points.values())
         axes.annotate(
-            name, place, (7, 3), textcoords="offset points", fontsize=10.5, bbox=box, zorder=1.5
-        )
+            name, place, (-7, -10) if left else (7, 3), textcoords="offset points", fontsize=10.5,
+            ha="right" if left else "left", bbox=box, zorder=1.5,
+        )  # fmt: skip
     for colour, (label, chosen) in zip(style.OTHER_KINDS[1:], others.items(), strict=False):
         axes.plot(*shown(chosen), "D", color=colour, markersize=9, label=label, zorder=3)
         for name, (kept, again) in chosen.items():
@@ -62,3 +69,27 @@ def draw_trade(
     axes.grid(True)
     axes.legend(frameon=False)
     return style.render(figure, title, said, 48)
+
+
+def draw_trades(
+    measured: Sequence[Row], recording: Series | None, guess: str = ""
+) -> style.Picture:
+    """Draws the peak and the seconds of a step with each trade, as measured here or recorded.
+
+    Where there is neither: bars of the predicted bytes, with the reader's `guess`.
+    """
+    if measured:
+        recording = Series.of_rows(measured, "live", "live")
+    if recording is None:
+        parts = {name: row["parts_bytes"] for name, row in ladder_peaks.predicted_trades().items()}
+        title, where = "GPT small: predicted bytes at the peak", ladder_peaks.predicted_where()
+        return stacked_bytes(title, parts, where, guess=guess)
+    points, look = [], {}
+    for place, row in enumerate(recording.rows):
+        at = {row["allocated_bytes"] / 2**30: row["step_seconds"]}
+        points.append((row["trade"], Series(at, recording.kind, recording.provenance)))
+        look[row["trade"]] = {"color": f"C{place}", "marker": MARKERS[place % len(MARKERS)]}
+    return compare_lines(
+        "GPT small: a trade's bytes and its time", points,
+        x_label="GiB allocated at the peak", y_label="seconds a step", look=look,
+    )  # fmt: skip

@@ -22,7 +22,6 @@ from torch.utils.checkpoint import (
 )
 
 from course_utils.core import files
-from course_utils.core.evidence import Series, recorded
 from course_utils.memory import kept_predictions
 from course_utils.workloads.gpt import GPT, GPTConfig
 
@@ -119,9 +118,9 @@ class Trade:
 
 
 LADDER: dict[str, Trade] = {
-    "nothing traded": Trade(),
+    "nothing": Trade(),
     "each block checkpointed": Trade(segment=1),
-    "products kept": Trade(segment=1, keep_products=True),
+    "matmuls kept": Trade(segment=1, keep_products=True),
     "activations on the host": Trade(offload=True),
     "logits in chunks": Trade(chunk=1024),
     "blocks and chunks": Trade(segment=1, chunk=1024),
@@ -141,8 +140,8 @@ class _Segment(nn.Module):
 
 
 def _policy(_context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
-    dear = "addmm" in str(operator) or "attention" in str(operator)
-    return CheckpointPolicy.MUST_SAVE if dear else CheckpointPolicy.PREFER_RECOMPUTE
+    keep = "addmm" in str(operator) or "attention" in str(operator)
+    return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 def _features(model: Any, tokens: Tensor) -> Tensor:
@@ -160,7 +159,6 @@ def _summed(features: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
 
 FILE = files.DATA / "predicted" / "trades.json"
 STEPS = 2
-GIB = 2**30
 Row = dict[str, Any]
 
 
@@ -200,13 +198,13 @@ def store() -> Path:
 
 
 def measure_trade(case: Row) -> Row:
-    """On a GPU: the peaks of `case["trade"]` in a process of its own, and its seconds a step."""
+    """Returns the peaks of a trade in a fresh process on the GPU, and its seconds a step."""
     from course_utils.core.timing import measure
     from course_utils.memory.on_gpu import emptied, measured_on_gpu
 
     trade = LADDER[case["trade"]]
     peaks = measured_on_gpu(trade.build, STEPS)
-    _, _, step = trade.build(torch.device("cuda"))
+    step = trade.build(torch.device("cuda"))[2]
     step()
     taken = measure(step)
     del step
@@ -216,24 +214,3 @@ def measure_trade(case: Row) -> Row:
         "reserved_bytes": peaks["reserved"],
         "step_seconds": taken,
     }
-
-
-def in_gib(rows: Iterable[Row]) -> list[Row]:
-    """Rows of a table: the trade, its peak as predicted and measured in GiB, and its time."""
-    return [
-        {
-            "trade": row["trade"],
-            "predicted, GiB": f"{row['predicted_bytes'] / GIB:.2f}",
-            "measured, GiB": f"{row['allocated_bytes'] / GIB:.2f}"
-            if "allocated_bytes" in row
-            else "–",
-            "step_seconds": row.get("step_seconds"),
-        }
-        for row in rows
-    ]
-
-
-def recorded_in_gib() -> Series | None:
-    """What a GPU gave beside the predictions, as rows of the same table; None without one."""
-    found = recorded("10_trading_compute_for_memory/trades")
-    return found and Series.of_rows(in_gib(found.rows), found.kind, found.provenance)
