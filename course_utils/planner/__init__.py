@@ -8,7 +8,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "bytes_held": "moments peak",
         "cards": "will_it_fit",
         "plans": "Plan relative_time",
-        "published_runs": "held_against held_against_rows",
+        "published_runs": "held_against",
         "shapes": "Shape shape",
     },
 )

@@ -181,19 +181,3 @@ def _torchtitan() -> list[Run]:
         )
         for row in published("torchtitan_memory").rows
     ]
-
-
-def held_against_rows() -> list[dict[str, str]]:
-    """`held_against` as rows of a table, in words."""
-    return [
-        {
-            "run": row["run"],
-            "published": f"{row['published_gib']:.1f} GiB",
-            "counts": row["counts"],
-            "formula": f"{row['formula_gib']:.1f}",
-            "off": f"{row['off_percent']:+.1f}%",
-            "rule of thumb": f"{row['rule_gib']:.1f}",
-            "it is off": f"{row['rule_off_percent']:+.0f}%",
-        }
-        for row in held_against()
-    ]

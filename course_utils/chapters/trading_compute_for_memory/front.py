@@ -45,7 +45,7 @@ def draw_trade(
     for name, (kept, again) in front.items():
         place = kept / MIB, 100 * again / unit
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        left = kept > 0.3 * max(n_bytes for n_bytes, _ in points.values())
+        left = kept > 0.15 * max(n_bytes for n_bytes, _ in points.values())
         axes.annotate(
             name, place, (-7, -10) if left else (7, 3), textcoords="offset points", fontsize=10.5,
             ha="right" if left else "left", bbox=box, zorder=1.5,
@@ -65,7 +65,7 @@ def draw_trade(
             each = [f"{len(xs)} points"]
         said.append(f"  {label}: {'; '.join(each)} {alt_text.digest(xs, ys)}")
     axes.set_xlim(0, 1.25 * max(shown(points)[0]))
-    axes.set_ylim(bottom=-3)
+    axes.set_ylim(bottom=-7)
     axes.grid(True)
     axes.legend(frameon=False)
     return style.render(figure, title, said, 48)
