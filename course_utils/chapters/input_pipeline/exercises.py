@@ -24,7 +24,7 @@ PATIENCE = 4.0  # seconds for a batch of a worker
 
 @dataclass(frozen=True)
 class Draw:
-    """A number, and who drew it: the worker of so many, and the epoch, from 0."""
+    """A number, and the worker and epoch that drew it, from 0."""
 
     value: float
     worker: int
@@ -53,10 +53,9 @@ class Drawing(Dataset[tuple[float, int]]):
 def drawn(
     worker_init: Callable[[int], Any], workers: int, seed: int, epochs: int = 2
 ) -> list[Draw]:
-    """What the workers draw in some epochs after `torch.manual_seed(seed)`, in the loader's order.
+    """What workers draw in some epochs after `torch.manual_seed(seed)`, in the loader's order.
 
-    The page's own random numbers go on as if nobody had seeded.
-    Raises: Wrong where a worker raises, ends or waits for ever, and on a system without fork.
+    The page's own random state is kept. Raises: Wrong where a worker fails, or can't be forked.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         raise Wrong("this check forks workers, as Linux and macOS can. On Windows, use WSL.")
@@ -80,10 +79,9 @@ def drawn(
 
 
 def _samples(loader: "DataLoader[tuple[float, int]]") -> list[tuple[float, int]]:
-    """One epoch. Raises: Wrong, with the last line of what torch tells of a worker's error.
+    """One epoch. Raises: Wrong, with the last line of a worker's error.
 
-    An error's frames hold the loader's iterator in a cycle. Collected with its queues it can't
-    tell its workers to end, and waits 5 s for each: so the frames are cleared at once.
+    The error's frames hold the loader's iterator, whose workers would end 5 s later: clear them.
     """
     try:
         return [sample for batch in loader for sample in batch]

@@ -13,7 +13,7 @@ from PIL import Image
 
 # ---- Pictures that are made, not downloaded: JPEGs of drawn noise, the same pixels everywhere.
 
-CLASSES, QUALITY = 10, 90
+CLASSES = 10
 CELL = 16  # pixels: the patches between which a picture's colours blend
 
 
@@ -25,12 +25,7 @@ def make_jpegs(n: int, size: int = 96, seed: int = 0) -> list[bytes]:
     between versions of the JPEG library.
     """
     rng = np.random.default_rng(seed)
-    return [_jpeg(_blended(rng, size, label=i % CLASSES)) for i in range(n)]
-
-
-def shrunk(path: Path, size: int = 128) -> bytes:
-    """The picture of a file as a JPEG of `size` × `size` pixels."""
-    return _jpeg(Image.open(path).resize((size, size)))
+    return [_jpeg(rng, size, label=i % CLASSES) for i in range(n)]
 
 
 def write_files(folder: Path, jpegs: Iterable[bytes]) -> list[Path]:
@@ -43,14 +38,11 @@ def write_files(folder: Path, jpegs: Iterable[bytes]) -> list[Path]:
     return paths
 
 
-def _blended(rng: np.random.Generator, size: int, label: int) -> Image.Image:
+def _jpeg(rng: np.random.Generator, size: int, label: int) -> bytes:
     grid = rng.integers(0, 156, (size // CELL + 1, size // CELL + 1, 3)) + 10 * label
-    return Image.fromarray(grid.astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC)
-
-
-def _jpeg(picture: Image.Image) -> bytes:
+    picture = Image.fromarray(grid.astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC)
     file = io.BytesIO()
-    picture.save(file, "JPEG", quality=QUALITY)
+    picture.save(file, "JPEG", quality=90)
     return file.getvalue()
 
 
@@ -60,8 +52,8 @@ def _jpeg(picture: Image.Image) -> bytes:
 def readers(root: Path, jpegs: Sequence[bytes], per_shard: int) -> dict[str, Callable[[], Any]]:
     """Writes the pictures in each form whose library is installed, in folders of `root`.
 
-    Returns functions, by the reader's name; each reads its form once, shuffled, in batches of the
-    lengths of 50 JPEGs: nothing is decoded. A shard holds `per_shard` pictures.
+    Returns functions by the reader's name. Each reads its form once, shuffled, as batches of 50
+    lengths of JPEGs: nothing is decoded. A shard holds `per_shard` pictures.
     """
     found: dict[str, Callable[[], Any]] = {}
     for name, (library, write, read) in FORMS.items():
@@ -70,12 +62,8 @@ def readers(root: Path, jpegs: Sequence[bytes], per_shard: int) -> dict[str, Cal
         folder = root / f"{write.__name__.strip('_')}-{len(jpegs)}"
         if not folder.exists():
             write(folder, jpegs, per_shard)
-        found[name] = partial(_read, read, folder)
+        found[name] = partial(lambda read, folder: list(read(folder)), read, folder)
     return found
-
-
-def _read(read: Callable[[Path], Iterable[Any]], folder: Path) -> list[Any]:
-    return list(read(folder))
 
 
 def _packed(folder: Path, jpegs: Sequence[bytes], per_shard: int) -> None:

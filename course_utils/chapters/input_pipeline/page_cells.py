@@ -21,16 +21,14 @@ from course_utils.core.timing import OthersClock, measure
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
 
-STILL_SECONDS = 0.3
-
 
 def prepare() -> None:
     """Keeps freed memory with the process, and forks workers where the system can fork.
 
-    The C library of Linux returns large blocks to the system when they are freed, and a step that
-    allocates them again waits for page faults. It stops doing so once a block of nearly 32 MiB was
-    freed (glibc's mallopt(3): the threshold moves). Only a forked worker knows the functions that
-    a notebook defines. Torch's warning of more workers than cores is ignored: the page means it.
+    Linux' C library returns large blocks to the system when they are freed, and a step that
+    allocates them again waits for page faults, until a block of nearly 32 MiB was freed (glibc's
+    mallopt(3)). Only a forked worker knows a notebook's functions. More workers than cores are
+    meant: torch's warning is ignored.
     """
     import torch
 
@@ -55,7 +53,7 @@ class Watch:
 def settled(read: Callable[[], int]) -> int:
     """Returns `read()` once it hasn't changed for 0.3 s: by then all workers wait."""
     before, since = read(), time.perf_counter()
-    while time.perf_counter() - since < STILL_SECONDS:
+    while time.perf_counter() - since < 0.3:
         time.sleep(0.01)
         if (now := read()) != before:
             before, since = now, time.perf_counter()
@@ -72,11 +70,6 @@ def cpu_seconds(work: Callable[[], Any]) -> float:
 def own_bytes(processes: Iterable[BaseProcess]) -> int:
     """Total unshared memory of these processes (USS), in bytes."""
     return sum(psutil.Process(one.pid).memory_full_info().uss for one in processes)
-
-
-def rounded(numbers: Any) -> list[float]:
-    """The numbers of a tensor as a list, rounded to two decimals."""
-    return [round(number, 2) for number in numbers.tolist()]
 
 
 def forget(paths: Iterable[Path]) -> bool:

@@ -72,22 +72,14 @@ class Setting:
         return f"{enough} {keep_up} up, a core for each: {then} in all"
 
     def _uneven(self, run: Run, workers: int, depth: int) -> str:
-        dealt, slowest = depth * workers, written(max(self.loads))
-        ahead = f"depth · workers = {dealt} batches are dealt ahead: {written(dealt * self.step)}"
-        return f"{ahead} of steps; a slow one loads {slowest}. {self._move(run, workers, depth)}"
-
-    def _move(self, run: Run, workers: int, depth: int) -> str:
-        """The smallest depth, else number of workers, that is about as good as the best of them."""
-        for name, now, runs in (
-            ("depth", depth, {d: self.run(workers, d) for d in DEPTHS}),
-            ("workers", workers, {w: self.run(w, depth) for w in WORKERS if w >= workers}),
-        ):
-            best = min(one.seconds for one in runs.values())
-            good = min(k for k, one in runs.items() if one.seconds <= best * (1 + WORTH / 5))
-            if good > now and best < run.seconds * (1 - WORTH):
-                then = written(runs[good].seconds)
-                return f"Move the {name} to <b>{good}</b>: {then} in all"
-        return "Neither more depth nor more workers help: make the slow ones cheaper"
+        sent, slowest = depth * workers, written(max(self.loads))
+        said = f"depth · workers = {sent} batches are sent ahead: {written(sent * self.step)}"
+        said += f" of steps; a slow one loads {slowest}"
+        times = {deeper: self.run(workers, deeper).seconds for deeper in DEPTHS}
+        good = min(d for d in DEPTHS if times[d] <= min(times.values()) * (1 + WORTH / 5))
+        if times[good] < run.seconds * (1 - WORTH):
+            return f"{said}. Move the depth to <b>{good}</b>: {written(times[good])} in all"
+        return f"{said}. More depth doesn't help: make the slow ones cheaper"
 
 
 def written(seconds: float) -> str:
@@ -188,11 +180,7 @@ def _draw(
 
 @style.styled
 def draw_run(run: Run, workers: int, title: str, measured: float | None = None) -> style.Picture:
-    """A lane for each worker, how many batches wait to be taken, and the device's lane.
-
-    `measured` is a mark where such an epoch really ended, in seconds. The batches' numbers stand
-    in their bars where there is room for all of a kind.
-    """
+    """Lanes of each worker, of batches that wait, and of the device; `measured` is a mark."""
     end = max(run.seconds, measured or 0.0)
     scale, unit = style.axis_unit(end, "seconds")
     figure, axes = style.one_panel(title, 3.3)
@@ -208,7 +196,9 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
         measured_said.append(f"  {label}")
         axes.plot([measured / scale], [device], style.MARKS["live"], clip_on=False,
                   color=style.COLOURS["live"], label=label)  # fmt: skip
-    _say_ready(axes, most, waiting)
+    axes.annotate(f"ready: up to {most}" if most else "ready: none", (0, waiting), (-4, 0),
+                  xycoords=("axes fraction", "data"), textcoords="offset points",
+                  ha="right", va="center")  # fmt: skip
     axes.set_yticks([*range(len(names)), device], [*names, "device"])
     axes.set(ylim=(device + 0.5, -0.5), xlim=(0, 1.01 * end / scale), xlabel=unit)
     axes.tick_params(axis="y", length=0)
@@ -274,13 +264,6 @@ def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
     for lane, begun, seconds, note in bars:
         axes.text(begun + seconds / 2, lane, note, ha="center", va="center_baseline",
                   fontsize=NOTE_POINTS, in_layout=False)  # fmt: skip
-
-
-def _say_ready(axes: "Axes", most: int, middle: float) -> None:
-    """Beside the axis, like the names of the lanes."""
-    text = f"ready: up to {most}" if most else "ready: none"
-    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    axes.annotate(text, (0, middle), (-4, 0), ha="right", va="center", **where)
 
 
 def _draw_waiting(axes: "Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
