@@ -1,7 +1,7 @@
 """`make record`: the chapters in a fixed order, for as long as there is time.
 
 data/recording_plan.json lists the chapters, those whose recordings are worth most for their time
-first; about how many seconds each takes on a CPU, and how many more on an H200; and what an
+first; about how many seconds each takes on a CPU, and how many more on an H100; and what an
 experiment needs that not every machine has: GPUs, their capability, one of several programs.
 """
 

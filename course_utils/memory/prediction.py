@@ -4,7 +4,7 @@ The real step runs on a fake GPU (`fake_gpu`), its storages are followed from bi
 (`memory.count`), and what it asks for goes through the course's allocator (`what_if.run`). So the
 order of requests, the optimiser's temporaries and the fragmentation are those of the real program.
 
-Not predicted: the CUDA context (300 to 500 MB, outside the allocator, so outside torch's numbers
+Not predicted: the CUDA context (300 to 700 MB, outside the allocator, so outside torch's numbers
 too), and what a kernel takes for itself while it runs (cuDNN's workspaces, a sort's buffers); of
 those only cuBLAS's workspaces, which stay, are counted.
 """
