@@ -41,7 +41,7 @@ def test_the_context_is_counted_where_the_figure_has_it():
     assert row["counts"] == "with CUDA's context"
 
 
-def test_the_margin_is_enough_for_21_of_29_runs_as_page_10_says():
+def test_the_margin_is_enough_for_25_of_29_runs_as_page_10_says():
     enough = [run.n_bytes <= RESERVED * peak(run.plan).total + context(run)
               for run in published_runs()]  # fmt: skip
-    assert (sum(enough), len(enough)) == (21, 29)
+    assert (sum(enough), len(enough)) == (25, 29)

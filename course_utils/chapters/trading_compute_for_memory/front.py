@@ -76,12 +76,13 @@ def draw_trades(
 ) -> style.Picture:
     """Draws the peak and the seconds of a step with each trade, as measured here or recorded.
 
-    Where there is neither: bars of the predicted bytes, with the reader's `guess`.
+    Unless all trades are there: bars of the predicted bytes, with the reader's `guess`.
     """
     if measured:
         recording = Series.of_rows(measured, "live", "live")
-    if recording is None:
-        parts = {name: row["parts_bytes"] for name, row in ladder_peaks.predicted_trades().items()}
+    predicted = ladder_peaks.predicted_trades()
+    if recording is None or len(recording.rows) < len(predicted):
+        parts = {name: row["parts_bytes"] for name, row in predicted.items()}
         title, where = "GPT small: predicted bytes at the peak", ladder_peaks.predicted_where()
         return stacked_bytes(title, parts, where, guess=guess)
     points, look = [], {}
