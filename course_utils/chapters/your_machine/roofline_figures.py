@@ -37,6 +37,10 @@ class Machine:
     others: Mapping[float, float] = field(default_factory=dict)
 
 
+ROOFS = ("FP32", "BF16")  # the others are near these
+CROWDED = ("matmul 256", "matmul 2048", "matmul 4096")  # beside "matmul 8192"
+
+
 def recorded_machine(points: Series | None, rates: Series | None, copies: Series | None) -> Any:
     """Returns a recorded GPU under the rates of its matmuls, or None unless all three were kept.
 
@@ -50,11 +54,13 @@ def recorded_machine(points: Series | None, rates: Series | None, copies: Series
         return None
     roofs: dict[str, float] = {}
     for row in rates.rows:
-        name = f"matmul, {row['format']}"
-        roofs[name] = max(row["flop_per_s"], roofs.get(name, 0))
+        if row["format"] in ROOFS:
+            name = f"matmul, {row['format']}"
+            roofs[name] = max(row["flop_per_s"], roofs.get(name, 0))
     named = {
         row["operator"]: (row["flops"] / row["n_bytes"], row["flops"] / row["seconds"])
         for row in points.rows
+        if row["operator"] not in CROWDED
     }
     name = points.machine or "recorded"
     return Machine(name, "recorded", 2e9 * max(speed), roofs, points.provenance, named)
