@@ -27,6 +27,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_utils.memory.fresh_process import in_a_fresh_process
+
 DEVICE = "fakegpu"
 HALF = (torch.float16, torch.bfloat16)
 LARGEST_FLASH_HEAD = 256
@@ -46,8 +48,6 @@ def apart(work: Callable[[], Any]) -> Any:
     """
     if not torch.cuda.is_available():
         return work()
-    from course_utils.memory.on_gpu import in_a_fresh_process
-
     by_value, main = cloudpickle.dumps(work), sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")  # a new process would run a script again
     try:

@@ -1,22 +1,18 @@
 """Measures memory on a real GPU, for comparison with what was counted and predicted.
 
 Each measurement is made in a process of its own: what ran there before (cached segments, cuBLAS's
-workspaces, another model) would change the answer. Importing torch takes seconds, so where the
-system can fork, a server imports it once, without touching the GPU, and each process is a fork of
-that: it begins without a CUDA context and has one second to wait instead of four.
+workspaces, another model) would change the answer.
 """
 
 import gc
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
-from multiprocessing import get_all_start_methods, get_context
 from typing import Any
 from unittest import mock
 
 import torch
 
+from course_utils.memory.fresh_process import in_a_fresh_process
 from course_utils.memory.prediction import Build
 
 SETTINGS = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
@@ -111,29 +107,6 @@ def first_product() -> None:
     """One product: cuBLAS is loaded, and takes a workspace from torch's allocator."""
     ones = torch.ones(8, 8, device="cuda")
     ones @ ones
-
-
-def in_a_fresh_process(function: Callable[..., Any], *arguments: Any, forked: bool = True) -> Any:
-    """What `function(*arguments)` returns in a process that has never seen the GPU.
-
-    `forked` ones have torch imported, and the environment of the first time this was called.
-    Raises: what the function raises; BrokenProcessPool where the process dies.
-    """
-    context = _server() if forked else get_context("spawn")
-    with ProcessPoolExecutor(1, context) as fresh:
-        return fresh.submit(function, *arguments).result()
-
-
-@cache
-def _server() -> Any:
-    """Where processes are forked from; where nothing can be forked, they are started anew."""
-    if "forkserver" not in get_all_start_methods():
-        return get_context("spawn")
-    context = get_context("forkserver")
-    context.set_forkserver_preload(
-        ["course_utils.memory.on_gpu", "course_utils.workloads.training_steps"]
-    )
-    return context
 
 
 def _require_gpu() -> None:

@@ -1,5 +1,7 @@
 """A GPU that is none: what its kernels keep, and a torch that can't have one."""
 
+import os
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -70,3 +72,12 @@ def test_inference_is_no_backward_pass(mode):
     found = predict_bytes(build, 1)
     assert {moment.phase for moment in found.moments} == {"before", "forward"}
     assert not any(moment.n_bytes["activation"] for moment in found.moments)
+
+
+def test_beside_a_real_gpu_the_fake_one_is_in_another_process(monkeypatch):
+    assert fake_gpu.apart(os.getpid) == os.getpid()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    asked = "one"
+    assert fake_gpu.apart(lambda: (os.getpid(), asked))[0] != os.getpid()
+    with pytest.raises(ValueError, match="one"):
+        fake_gpu.apart(lambda: int(asked))
