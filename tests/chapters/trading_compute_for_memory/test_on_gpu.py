@@ -32,6 +32,8 @@ def test_a_recording_is_drawn_as_bytes_and_seconds_and_without_one_the_predicted
     drawn = draw_trades([], Series.of_rows(rows, "recorded", "recorded: a GPU"))
     assert "seconds a step" in repr(drawn) and "matmuls kept" in repr(drawn)
     assert "predicted" in repr(draw_trades([], None))
+    some = Series.of_rows(rows[:3], "recorded", "recorded: a GPU")  # the time was up
+    assert "predicted" in repr(draw_trades([], some))
 
 
 def test_the_allocators_peak_has_what_an_operator_frees_again():
