@@ -14,6 +14,7 @@ PrivateUse1 is torch's accelerator from then on, before CUDA, and no backward pa
 that process any more (pytorch issue 161129). So beside a real GPU another process does it: `apart`.
 """
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -44,19 +45,22 @@ def apart(work: Callable[[], Any]) -> Any:
 
     There both travel by value, what was written in a notebook too. (A fork of this process
     wouldn't do: after a backward pass on CUDA autograd refuses to run in one.) Without a CUDA GPU
-    it runs here. Raises: what `work` raises.
+    it runs here. Whether the garbage collector runs by itself is as here. Raises: what `work`
+    raises.
     """
     if not torch.cuda.is_available():
         return work()
     by_value, main = cloudpickle.dumps(work), sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")  # a new process would run a script again
     try:
-        return in_a_fresh_process(_called, by_value)
+        return in_a_fresh_process(_called, by_value, gc.isenabled())
     finally:
         sys.modules["__main__"] = main
 
 
-def _called(work: bytes) -> Any:
+def _called(work: bytes, collects: bool) -> Any:
+    if not collects:
+        gc.disable()
     return cloudpickle.loads(work)()
 
 
