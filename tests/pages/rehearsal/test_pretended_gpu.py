@@ -63,8 +63,8 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
     },
     "08_quantization": {  # torchao's tensors are no pretended ones, and nothing compiles
         "chapter.formats_on_gpu()": "['BF16']",
-        r'torch.compile(chapter.linear_on_gpu(case[\"format\"]), dynamic=False)': (
-            r'chapter.linear_on_gpu(case[\"format\"])'
+        r"torch.compile(chapter.linear_on_gpu(case[\"format\"]), dynamic=False)": (
+            r"chapter.linear_on_gpu(case[\"format\"])"
         ),
         "torch.compile(model, ": "(lambda model, mode: model)(model, ",
     },
