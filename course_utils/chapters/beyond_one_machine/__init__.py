@@ -1,4 +1,4 @@
-"""Chapter 14, "Beyond one machine"."""
+"""Chapter 16, "Beyond one machine"."""
 
 from course_utils.core.public_names import public_names
 

@@ -1,4 +1,4 @@
-"""Checkers for chapter 14, "Beyond one machine"."""
+"""Checkers for chapter 16, "Beyond one machine"."""
 
 import math
 import random
@@ -36,7 +36,7 @@ def draw_run() -> Run:
 
 @dataclass(frozen=True)
 class Offer:
-    """A cluster and a model, as chapter 14's last exercise describes them; bytes, FLOP, seconds."""
+    """A cluster and a model, as chapter 16's last exercise describes them; bytes, FLOP, seconds."""
 
     n: int
     memory_bytes: int

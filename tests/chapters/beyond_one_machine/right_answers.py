@@ -1,4 +1,4 @@
-"""Right answers to chapter 14's exercises, in other ways than the worked solutions."""
+"""Right answers to chapter 16's exercises, in other ways than the worked solutions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Wrong answers to chapter 14's exercises, each as a student might write it."""
+"""Wrong answers to chapter 16's exercises, each as a student might write it."""
 
 from tests.support.patches import changed
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from course_utils.chapters.sharding.rank_bytes import held_bytes
-from course_utils.chapters.sharding.splits import Cluster, Split
-from course_utils.chapters.sharding.steps import Work, step
+from course_utils.chapters.choosing_a_split.rank_bytes import held_bytes
+from course_utils.chapters.choosing_a_split.splits import Cluster, Split
+from course_utils.chapters.choosing_a_split.steps import Work, step
 from course_utils.core.evidence import Row
 
 ROOM = 0.7  # of the memory: published runs reserve up to a half more than the formula counts

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from course_utils.chapters.sharding import Work, best_splits, cluster, held_bytes, step
-from course_utils.chapters.sharding.best import ROOM, splits
+from course_utils.chapters.choosing_a_split import Work, best_splits, cluster, held_bytes, step
+from course_utils.chapters.choosing_a_split.best import ROOM, splits
 from course_utils.planner import shape
 
 H100 = cluster()

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from course_utils.chapters.sharding.splits import Cluster, Split
+from course_utils.chapters.choosing_a_split.splits import Cluster, Split
 from course_utils.planner.plans import SHARDED, Plan, forward_flops
 from course_utils.planner.shapes import Shape
 

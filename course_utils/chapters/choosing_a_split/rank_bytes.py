@@ -1,7 +1,7 @@
 """What a rank holds at the peak of a step, by part, and what it sends in a step, by axis."""
 
-from course_utils.chapters.sharding.splits import Cluster, Split
-from course_utils.chapters.sharding.steps import (
+from course_utils.chapters.choosing_a_split.splits import Cluster, Split
+from course_utils.chapters.choosing_a_split.steps import (
     GATHERED,
     REDUCED,
     Work,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from course_utils.chapters.sharding import Split, Work, held_bytes, mesh_explorer
-from course_utils.chapters.sharding.mesh_widget import mesh
+from course_utils.chapters.choosing_a_split import Split, Work, held_bytes, mesh_explorer
+from course_utils.chapters.choosing_a_split.mesh_widget import mesh
 from course_utils.planner import shape
 
 MOVES = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.chapters.sharding import Split, Work, held_bytes, sent_bytes
-from course_utils.chapters.sharding.rank_bytes import waiting
+from course_utils.chapters.choosing_a_split import Split, Work, held_bytes, sent_bytes
+from course_utils.chapters.choosing_a_split.rank_bytes import waiting
 from course_utils.planner import Plan, peak, shape
 
 LLAMA = shape("Llama 3 8B")

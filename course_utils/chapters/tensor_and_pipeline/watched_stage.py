@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
 
-from course_utils.chapters.sharding.pipeline_run import Action
+from course_utils.chapters.tensor_and_pipeline.pipeline_run import Action
 from course_utils.figures.timeline import Span
 
 

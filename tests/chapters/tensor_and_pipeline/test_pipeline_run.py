@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from course_utils.chapters.sharding import (
+from course_utils.chapters.tensor_and_pipeline import (
     UNIT_TIMES,
     draw_pipelines,
     simulate,
@@ -17,7 +17,7 @@ from tests.support.page_cells import cells_of
 
 PAGE: dict = {}
 for cell in ("schedules", "schedule-1f1b", "zero-bubble"):
-    exec(cells_of("13")[cell], PAGE)
+    exec(cells_of("14")[cell], PAGE)
 gpipe, one_f_one_b, zero_bubble = (PAGE[n] for n in ("gpipe", "one_f_one_b", "zero_bubble"))
 
 

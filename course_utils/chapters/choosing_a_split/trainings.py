@@ -5,8 +5,8 @@ The fitted number is the share of the peak that computing reaches.
 
 from typing import NamedTuple
 
-from course_utils.chapters.sharding.splits import Split, cluster
-from course_utils.chapters.sharding.steps import Step, Work, step
+from course_utils.chapters.choosing_a_split.splits import Split, cluster
+from course_utils.chapters.choosing_a_split.steps import Step, Work, step
 from course_utils.core.evidence import Row, published
 from course_utils.planner.shapes import shape
 

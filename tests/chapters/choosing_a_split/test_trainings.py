@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.chapters.sharding import fit_efficiency, published_runs, step
-from course_utils.chapters.sharding.splits import cluster
+from course_utils.chapters.choosing_a_split import fit_efficiency, published_runs, step
+from course_utils.chapters.choosing_a_split.splits import cluster
 
 
 def test_the_needed_efficiency_gives_the_published_rate():

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from course_utils.chapters.sharding import Split, Work, cluster, step
-from course_utils.chapters.sharding.steps import peak
+from course_utils.chapters.choosing_a_split import Split, Work, cluster, step
+from course_utils.chapters.choosing_a_split.steps import peak
 from course_utils.planner import shape
 
 LLAMA = shape("Llama 3 8B")

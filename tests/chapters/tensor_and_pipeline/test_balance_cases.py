@@ -5,7 +5,7 @@ from itertools import accumulate, combinations, pairwise
 
 import pytest
 
-from course_utils.chapters.sharding.exercises import costliest, least_largest
+from course_utils.chapters.tensor_and_pipeline.exercises import costliest, least_largest
 from course_utils.lesson.exercises import Wrong
 
 

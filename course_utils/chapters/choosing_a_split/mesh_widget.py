@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from course_utils.chapters.sharding.rank_bytes import PARTS, held_bytes, waiting, ways
-from course_utils.chapters.sharding.splits import Split, cluster
-from course_utils.chapters.sharding.steps import Work
+from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes, waiting, ways
+from course_utils.chapters.choosing_a_split.splits import Split, cluster
+from course_utils.chapters.choosing_a_split.steps import Work
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.planner.shapes import shape

@@ -7,9 +7,9 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from course_utils.chapters.choosing_a_split import Split, cluster
+from course_utils.chapters.choosing_a_split.splits import AXES
 from course_utils.chapters.collectives.costs import ring_seconds
-from course_utils.chapters.sharding import Split, cluster
-from course_utils.chapters.sharding.splits import AXES
 
 SPLITS = (
     Split(2, tensor=4),

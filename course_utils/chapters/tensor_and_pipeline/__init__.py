@@ -1,0 +1,12 @@
+"""Chapter 14, "Tensor and pipeline parallelism"."""
+
+from course_utils.core.public_names import public_names
+
+MODULE_OF, __getattr__, __dir__ = public_names(
+    __name__,
+    {
+        "pipeline_pictures": "draw_pipelines",
+        "pipeline_run": "UNIT_TIMES simulate torch_schedule",
+        "watched_stage": "Sleeper WatchedStage together",
+    },
+)
