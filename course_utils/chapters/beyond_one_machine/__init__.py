@@ -6,7 +6,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "launching": "Launched write_program",
-        "learning": "tens_digits",
         "save_widget": "save_explorer",
         "stopped_runs": "share_kept",
     },

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from tests.support.patches import changed
-
 
 def by_ifs(environment):
     if "RANK" in environment:
@@ -54,9 +52,4 @@ def all_at_once(stops, length, interval, save_seconds, restart_seconds):
 RIGHT = {
     "beyond_one_machine.who": [by_ifs],
     "beyond_one_machine.kept_seconds": [second_by_second, save_by_save, all_at_once],
-    "scaling.plan": changed(
-        "scaling.plan",
-        one_by_one={"return local": "yield from (local"}
-        | {"(compute + exposed)": "(compute + exposed))"},
-    ),
 }

@@ -7,7 +7,7 @@ from course_utils.workloads import Addition
 from course_utils.workloads.addition import decode
 from tests.support.page_cells import cells_of, without_magic
 
-CELLS = {name: without_magic(source) for name, source in cells_of("16").items()}
+CELLS = {name: without_magic(source) for name, source in cells_of("17").items()}
 
 
 @pytest.fixture(scope="module")
