@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record kit new style normalise lock clean
+.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 # In a container one is often root, which JupyterLab wants to be told.
@@ -44,6 +44,9 @@ doctor: setup  ## what works on this machine, and what to do about the rest
 
 record: setup  ## run the chapters here and keep what they measured (ARGS="02_async_execution")
 	@$(PYTHON_HERE) -m course_utils record $(ARGS)
+
+launchers: setup  ## chapter 16 with Slurm, Open MPI and a slow link, recorded (Debian, as root: it installs packages)
+	@bash tools/launchers.sh $(ARGS)
 
 kit: setup  ## what a machine with torch and no network needs to record (ARGS="--python 3.11")
 	@$(PYTHON_HERE) -m tools.kit $(ARGS)

@@ -1,17 +1,18 @@
-"""Checkpoints that are written whole or not at all, and that say what is wrong with them.
+"""Checkpoint files that can tell whether they are whole, and by how many ranks they were saved.
 
 A file is 40 bytes of head (a mark, and the SHA-256 of the rest), then what `torch.save` wrote.
 """
 
 import hashlib
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
-
-from course_utils.core import files
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from torch.utils._pytree import tree_leaves
 
 MARK = b"COURSE01"
 HEAD_BYTES = len(MARK) + hashlib.sha256().digest_size
@@ -22,31 +23,16 @@ class CheckpointError(Exception):
     """A checkpoint that can't be used; the message says what to do."""
 
 
-def save(path: str | Path, state: State, world_size: int = 1) -> int:
-    """Writes `state` whole or not at all; the file's bytes. Called by one rank.
-
-    A new file beside the old one, flushed to the disk, then renamed over it: at every moment one of
-    the two is there, whole. Raises: OSError where the folder can't be written; the old file stays.
-    """
-    path, buffer = Path(path), io.BytesIO()
-    torch.save({"world_size": world_size, "state": state}, buffer)
+def packed(state: State, world_size: int | None = None) -> bytes:
+    """Bytes of a checkpoint file, saved by `world_size` ranks (by default those of the group)."""
+    buffer = io.BytesIO()
+    torch.save({"world_size": world_size or dist.get_world_size(), "state": state}, buffer)
     content = buffer.getvalue()
-    files.write_whole(path, MARK + hashlib.sha256(content).digest() + content)
-    _flush_folder(path.parent)
-    return HEAD_BYTES + len(content)
-
-
-def _flush_folder(folder: Path) -> None:
-    """The rename itself has reached the disk only when the folder has."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return MARK + hashlib.sha256(content).digest() + content
 
 
 def load(path: str | Path, world_size: int | None = None) -> State:
-    """What was saved, tensors on the CPU. Loads numbers and containers only, never code.
+    """Returns what was saved, tensors on the CPU. Loads numbers and containers, never code.
 
     With a `world_size`, one of another size is refused: some of what ranks keep (random states,
     shards) has no meaning there. Raises: CheckpointError, FileNotFoundError.
@@ -74,7 +60,7 @@ def load(path: str | Path, world_size: int | None = None) -> State:
 
 
 def random_states() -> State:
-    """This rank's generators: the processor's, and its GPU's where it has used one."""
+    """State of this rank's random generators: the CPU's, and its GPU's where it has used one."""
     cuda = {"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_initialized() else {}
     return {"cpu": torch.get_rng_state(), **cuda}
 
@@ -87,7 +73,7 @@ def set_random_states(states: State) -> None:
 
 
 def newest(folder: str | Path) -> Path | None:
-    """The last checkpoint `step-….pt` of a folder that loads; None where there is none."""
+    """Path of the last checkpoint `step-….pt` in a folder that loads; None without one."""
     for path in sorted(Path(folder).glob("step-*.pt"), reverse=True):
         try:
             load(path)
@@ -95,3 +81,13 @@ def newest(folder: str | Path) -> Path | None:
             continue
         return path
     return None
+
+
+def all_numbers(states: Any) -> Tensor:
+    """Every number of the floating-point tensors in `states`, flat, in their order.
+
+    DTensors are gathered for it, so every rank must call it. Step counts are left out.
+    """
+    whole = (t.full_tensor() if isinstance(t, DTensor) else t for t in tree_leaves(states))
+    kept = [t for t in whole if torch.is_tensor(t) and t.is_floating_point() and t.dim()]
+    return torch.cat([t.detach().flatten() for t in kept])

@@ -7,11 +7,19 @@ import torch
 
 from course_utils.chapters.beyond_one_machine import checkpoints
 from course_utils.chapters.beyond_one_machine.checkpoints import CheckpointError
+from tests.support.page_cells import cells_of
+
+PAGE: dict = {}
+exec(cells_of("16")["keep"], PAGE)
 
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "kept" / "step-0004.pt"
+    return tmp_path / "step-0004.pt"
+
+
+def save(path, state, world_size=1):
+    PAGE["write_whole"](str(path), checkpoints.packed(state, world_size))
 
 
 def state(step=4):
@@ -24,7 +32,7 @@ def state(step=4):
 
 def test_what_is_loaded_is_what_was_saved_to_the_bit(path):
     saved = state()
-    assert checkpoints.save(path, saved, 2) == path.stat().st_size
+    save(path, saved, 2)
     found = checkpoints.load(path, 2)
     assert found["step"] == 4
     for name, value in saved["model"].items():
@@ -35,7 +43,7 @@ def test_what_is_loaded_is_what_was_saved_to_the_bit(path):
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_where_writing_fails_the_old_checkpoint_stays_alone(path, monkeypatch, step):
-    checkpoints.save(path, {"step": 1})
+    save(path, {"step": 1})
 
     def fails(*_):
         raise OSError("no space left")
@@ -43,16 +51,16 @@ def test_where_writing_fails_the_old_checkpoint_stays_alone(path, monkeypatch, s
     with monkeypatch.context() as broken:
         broken.setattr(os, step, fails)
         with pytest.raises(OSError, match="no space"):
-            checkpoints.save(path, {"step": 2})
+            save(path, {"step": 2})
     assert checkpoints.load(path) == {"step": 1}
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert checkpoints.newest(path.parent) == path
 
 
 @pytest.mark.parametrize("left", [0, 7, 40, 100, -1])
 def test_one_cut_short_is_refused_and_the_one_before_is_the_newest(path, left):
     before = path.with_name("step-0002.pt")
-    checkpoints.save(before, state(2))
-    checkpoints.save(path, state())
+    save(before, state(2))
+    save(path, state())
     assert checkpoints.newest(path.parent) == path
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(CheckpointError, match=r"step-0004\.pt is"):
@@ -62,7 +70,7 @@ def test_one_cut_short_is_refused_and_the_one_before_is_the_newest(path, left):
 
 
 def test_one_changed_byte_is_noticed_and_a_file_of_someone_else_is_refused(path):
-    checkpoints.save(path, state())
+    save(path, state())
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -74,7 +82,7 @@ def test_one_changed_byte_is_noticed_and_a_file_of_someone_else_is_refused(path)
 
 
 def test_another_world_size_is_refused_unless_only_what_fits_is_wanted(path):
-    checkpoints.save(path, state(), 2)
+    save(path, state(), 2)
     with pytest.raises(CheckpointError, match=r"saved by 2 ranks, and here are 4\. Start 2"):
         checkpoints.load(path, 4)
     assert checkpoints.load(path)["step"] == 4
