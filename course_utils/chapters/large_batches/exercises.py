@@ -6,19 +6,73 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import Cluster, efficiency
-from course_utils.lesson.answers import against, as_list, as_numbers
+from course_utils.lesson.answers import against, as_list, as_numbers, compare
 from course_utils.lesson.exercises import exercise
 
 PLANS = 200
+RUNS = 20
+
+# ---- Gradients of a run's ranks, drawn at random around a true gradient.
+
+
+def draw_gradients(
+    steps: int, ranks: int, b: int, scale: float, parameters: int = 50, steady: bool = False
+) -> Tensor:
+    """Returns each rank's mean gradient of `b` samples, (steps, ranks, parameters), whose noise
+    scale is `scale`. Unless `steady`, lengths change from step to step; the scale doesn't.
+    """
+    true = torch.randn(steps, 1, parameters, dtype=torch.double)
+    sizes = torch.ones(steps) if steady else torch.rand(steps) + 0.5
+    true *= sizes[:, None, None] / true.norm(dim=-1, keepdim=True)
+    noise = torch.randn(steps, ranks, parameters, dtype=torch.double)
+    return true + noise * sizes[:, None, None] * math.sqrt(scale / parameters / b)
+
+
+def two_batch_scale(gradients: Tensor, b: int) -> float:
+    """Returns the noise scale of a run from its ranks' gradients and their averages.
+
+    Source: McCandlish et al. 2018 (arXiv 1812.06162), appendix A.1.
+    """
+    n = gradients.shape[1]
+    local = gradients.square().sum(2).mean().item()
+    average = gradients.mean(1).square().sum(1).mean().item()
+    signal = (n * b * average - b * local) / (n * b - b)
+    return (local - average) / (1 / b - 1 / (n * b)) / signal
+
+
+@exercise(
+    "scaling.noise_scale",
+    todo="write noise_scale_of(gradients, b) for gradients of shape (steps, ranks, parameters).",
+    hints=(
+        "Two numbers suffice: the mean of |g|² over all ranks and steps (batch b), and the mean "
+        "over the steps of |g_avg|², where g_avg is a step's mean over ranks (batch n·b).",
+        "|G|² = (n·b·average − b·local) / (n·b − b); tr(Σ) = (local − average) / (1/b − 1/(n·b)). "
+        "Their quotient, of means over all steps, is the noise scale.",
+    ),
+)
+def check_noise_scale(noise_scale: Callable[[Tensor, int], Any]) -> str:
+    """Random runs of 2 to 8 ranks, and one that is long enough for its true noise scale."""
+    for _ in range(RUNS):
+        n, b, scale = random.randint(2, 8), random.randint(1, 64), 10 ** random.uniform(0.5, 2.5)
+        gradients = draw_gradients(random.randint(1, 40), n, b, scale)
+        where = f"for {len(gradients)} steps, {n} ranks, b={b}"
+        compare(noise_scale(gradients.clone(), b), two_batch_scale(gradients, b), where)
+    found = as_numbers([noise_scale(draw_gradients(4000, 4, 16, 40), 16)])[0]
+    compare(found, 40.0, "for 4,000 steps of gradients whose noise scale is 40, to 10%", 0.1)
+    return f"runs of 2 to 8 ranks; where the true noise scale is 40, yours is {found:.3g}"
+
 
 # ---- Clusters offered for a training run, drawn at random, and the right plan for each.
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A cluster and a model, as chapter 17's last exercise describes them; bytes, FLOP, seconds."""
+    """A cluster and a model, as chapter 17's exercise describes them; bytes, FLOP, seconds."""
 
     n: int
     memory_bytes: int

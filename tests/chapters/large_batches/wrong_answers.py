@@ -4,6 +4,29 @@ from tests.support.patches import changed
 
 EXPOSED = "max(messages / k, messages - 2 / 3 * compute * (k - 1) / k)"
 WRONG = {
+    "scaling.noise_scale": changed(
+        "scaling.noise_scale",
+        the_average_for_the_true_gradient={
+            "(n * b * average - b * local) / (n * b - b)": "average"
+        },
+        divides_before_it_averages={
+            "local = gradients.square().sum(2).mean()": "local = gradients.square().sum(2).mean(1)",
+            "average = gradients.mean(1).square().sum(1).mean()": (
+                "average = gradients.mean(1).square().sum(1)"
+            ),
+            "trace / signal": "(trace / signal).mean()",
+        },
+        forgets_that_a_rank_has_several_samples={
+            "n = gradients.shape[1]": "n, b = gradients.shape[1], 1"
+        },
+        trace_of_a_ranks_gradient={"(1 / b - 1 / (n * b))": "(1 - 1 / n)"},
+        averages_over_the_run={
+            "gradients.mean(1).square().sum(1).mean()": ("gradients.mean((0, 1)).square().sum()")
+        },
+        rank_0_alone={"gradients.square().sum(2).mean()": "gradients[:, 0].square().sum(1).mean()"},
+        upside_down={"trace / signal": "signal / trace"},
+        biased_by_one_rank={"(n * b - b)": "(n * b)"},
+    ),
     "scaling.plan": changed(
         "scaling.plan",
         fills_the_memory={"offer.largest_batch // n": "10**9"},
