@@ -34,7 +34,7 @@ def a_running_best(gpus, tokens, width, numbers, layers, fsdp, tp, room):
         took = 2 * numbers * (1 - 1 / x) / y / fsdp if x > 1 else 0.0
         took += 8 * width * tokens * y / gpus * (1 - 1 / y) / tp
         if rest == 0 and held <= room and took < least:
-            best, least = y, took
+            best, least = (y, took), took
         y *= 2
     return best
 

@@ -36,11 +36,17 @@ def equal_work_of_unequal_length(tokens, ranks):
     return [list(range(a, b)) for a, b in pairwise(cuts)]
 
 
+def _seconds(y, gpus, tokens, width, numbers, fsdp, tp):
+    x = gpus // y
+    gather = 2 * numbers / y * (x - 1) / x / fsdp
+    return gather + 4 * 2 * width * tokens / x * (y - 1) / y / tp
+
+
 def least_tensor_that_fits(gpus, tokens, width, numbers, layers, fsdp, tp, room):
     y = 1
     while y <= gpus:
         if layers * (16 * numbers + 2 * width * tokens) / gpus + 4 * numbers / y <= room:
-            return y
+            return y, _seconds(y, gpus, tokens, width, numbers, fsdp, tp)
         y *= 2
     return None
 
@@ -48,8 +54,8 @@ def least_tensor_that_fits(gpus, tokens, width, numbers, layers, fsdp, tp, room)
 def by_the_square_root(gpus, tokens, width, numbers, layers, fsdp, tp, room):
     """The optimum of the page, rounded, whether it fits or not."""
     x = (4 * gpus * tokens * width / numbers * fsdp / tp) ** 0.5
-    y = max(1, gpus / x)
-    return min(2 ** round(math.log2(y)), gpus)
+    y = min(2 ** round(math.log2(max(1, gpus / x))), gpus)
+    return y, _seconds(y, gpus, tokens, width, numbers, fsdp, tp)
 
 
 FITS = "if gpus % y == 0 and shared + 2 * gathered <= room:"
@@ -85,7 +91,9 @@ WRONG = {
             collectives_of_all_tokens={"2 * width * tokens / x": "2 * width * tokens"},
             links_swapped={"/ x / fsdp": "/ x / tp", "/ y / tp": "/ y / fsdp"},
             largest={"min(seconds": "max(seconds"},
-            no_answer_where_none_fits={"default=None": "default=1"},
+            an_error_where_none_fits={"if not seconds:\n        return None\n    ": ""},
+            without_the_ring={"(x - 1) / x": "1", "(y - 1) / y": "1"},
+            only_the_degree={"return best, seconds[best]": "return best"},
         ),
     ],
 }
