@@ -9,7 +9,7 @@ from course_utils.chapters.choosing_a_split.steps import Step, Work, step
 from course_utils.core.evidence import Row, published
 from course_utils.planner.plans import forward_flops
 from course_utils.planner.shapes import Shape, shape
-from course_utils.planner.splits import Split, cluster
+from course_utils.planner.splits import Cluster, Split, cluster
 
 TITAN = ("torchtitan, eager", "torchtitan, compiled", "torchtitan, float8")
 CHECKPOINTED = ("13B", "30B", "70B")
@@ -26,9 +26,9 @@ class Run(NamedTuple):
     tokens_per_s_gpu: float
     memory_gib: float | None = None
 
-    def predict(self, efficiency: float) -> Step:
-        """Its step where computing reaches that share of the peak."""
-        return step(self.work, self.split, cluster(self.cluster), efficiency)
+    def predict(self, efficiency: float, machine: Cluster | None = None) -> Step:
+        """Its step where computing reaches that share of the peak, on its cluster or another."""
+        return step(self.work, self.split, machine or cluster(self.cluster), efficiency)
 
 
 def published_runs() -> list[Run]:
@@ -96,11 +96,11 @@ def llama_405b_runs(chunks: int, checkpointing: str = "selective") -> list[Run]:
     return runs
 
 
-def fit_efficiency(run: Run) -> float:
+def fit_efficiency(run: Run, machine: Cluster | None = None) -> float:
     """The share of the peak with which the formula gives the run's own throughput."""
     low, high = 1e-3, 10.0
     for _ in range(50):
         middle = (low + high) / 2
-        slow = run.predict(middle).tokens_per_s_gpu < run.tokens_per_s_gpu
+        slow = run.predict(middle, machine).tokens_per_s_gpu < run.tokens_per_s_gpu
         low, high = (middle, high) if slow else (low, middle)
     return low
