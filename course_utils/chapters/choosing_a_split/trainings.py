@@ -33,17 +33,18 @@ class Run(NamedTuple):
 
 def published_runs() -> list[Run]:
     """torchtitan's Llamas and llm-foundry's MPTs; the first of each code is the one to fit."""
-    titan = [_titan(row) for row in published("torchtitan_speed").rows]
+    peaks = published("torchtitan_memory").rows_where(loss_compiled=True)
+    compiled = [row["memory_gib"] for row in peaks]
+    titan = [_titan(row, compiled) for row in published("torchtitan_speed").rows]
     return [*titan, *(_foundry(row) for row in published("llm_foundry_h100").rows)]
 
 
-def _titan(row: Row) -> Run:
+def _titan(row: Row, compiled: list[float]) -> Run:
     code = TITAN[2] if row["float8"] else TITAN[row["compiled"]]
-    peaks = published("torchtitan_memory").rows_where(memory_gib=row["memory_gib"])
     sizes = ("shard", "tensor", "pipeline", "context", "chunks", "micro_batches")
     work = Work(
         shape(row["model"]), row["lines"], row["tokens"], row["checkpointing"], row["float8"],
-        row["async_tensor"], compiled_loss=any(peak["loss_compiled"] for peak in peaks),
+        row["async_tensor"], compiled_loss=row["memory_gib"] in compiled,
     )  # fmt: skip
     split = Split(**{size: row[size] for size in sizes})
     name = row["run"].replace("lines of", "sequences of")
@@ -99,7 +100,7 @@ def llama_405b_runs(chunks: int, checkpointing: str = "selective") -> list[Run]:
 def fit_efficiency(run: Run, machine: Cluster | None = None) -> float:
     """The share of the peak with which the formula gives the run's own throughput."""
     low, high = 1e-3, 10.0
-    for _ in range(50):
+    for _ in range(34):
         middle = (low + high) / 2
         slow = run.predict(middle, machine).tokens_per_s_gpu < run.tokens_per_s_gpu
         low, high = (middle, high) if slow else (low, middle)
