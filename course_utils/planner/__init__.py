@@ -10,5 +10,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "plans": "Plan relative_time",
         "published_runs": "held_against",
         "shapes": "Shape shape",
+        "splits": "Cluster Split cluster",
     },
 )

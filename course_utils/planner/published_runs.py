@@ -1,6 +1,5 @@
 """Runs that others measured and published, beside what the planner and a rule of thumb say."""
 
-from statistics import median
 from typing import NamedTuple
 
 from course_utils.core.evidence import Row, published
@@ -66,16 +65,6 @@ def rule_of_thumb(plan: Plan) -> float:
     activations = plan.tokens * model.width * (model.layers * kept + again)
     logits = 0 if model.labels else 6 * plan.tokens * model.vocabulary
     return each * model.parameters / plan.ranks + activations + logits
-
-
-def errors() -> dict[str, tuple[float, float]]:
-    """The median and the largest error over all published runs, in percent, by who says it."""
-    rows = held_against()
-    found = {
-        "formula": [abs(row["off_percent"]) for row in rows],
-        "rule of thumb": [abs(row["rule_off_percent"]) for row in rows],
-    }
-    return {name: (median(off), max(off)) for name, off in found.items()}
 
 
 def published_runs() -> list[Run]:

@@ -5,11 +5,9 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "best": "best_splits",
         "mesh_widget": "mesh_explorer",
-        "rank_bytes": "held_bytes sent_bytes",
-        "splits": "Split cluster",
-        "steps": "Work step",
-        "trainings": "fit_efficiency held_out published_runs",
+        "rank_bytes": "held_bytes sent_rows",
+        "steps": "Work layer_flops layer_sent stage_layers step",
+        "trainings": "fit_efficiency llama_405b_runs published_runs v100_runs",
     },
 )

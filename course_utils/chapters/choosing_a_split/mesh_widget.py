@@ -1,15 +1,17 @@
 """A widget: a mesh of GPUs; who works with a rank, what it holds, and what it sends in a step."""
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes, waiting, ways
-from course_utils.chapters.choosing_a_split.splits import Split, cluster
+from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes, sent_rows
 from course_utils.chapters.choosing_a_split.steps import Work
+from course_utils.core.evidence import Row
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.planner.shapes import shape
+from course_utils.planner.splits import Split, cluster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +22,7 @@ SIZES = (1, 2, 4, 8, 16)
 GROUPS = {
     "shards its weights with": "gather",
     "splits each matrix with": "tensor",
-    "splits each line with": "context",
+    "splits each sequence with": "context",
     "holds the same shard as": "replicate",
     "is in a pipeline with": "pipeline",
 }
@@ -32,7 +34,7 @@ COLOURS = {
     "unreduced gradients": "#B5A642",
     "activations": byte_bars.PARTS["activation"],
     "logits": "#CC3311",
-    "a layer run again": "#882255",
+    "a layer recomputed": "#882255",
 }
 AXES = {"gather": "shards", "replicate": "replicas"}
 GB = 1e9
@@ -43,15 +45,11 @@ def mesh_explorer(
 ) -> Controls:
     """Eight controls over the ranks of a mesh, node by node, and the bytes of one of them.
 
-    A step is one line of the model's own length for each micro-batch, with as many of these as
-    stages; each block is run again. Raises: ValueError for a model that isn't among MODELS.
+    A micro-batch is one sequence of the model's own length; there are as many as stages.
     """
-    if model not in MODELS:
-        raise ValueError(f"no model {model!r} here; there are {', '.join(MODELS)}")
     size = choice("GPUs", GPUS, gpus)
-    place = widgets.IntSlider(
-        rank, 0, gpus - 1, description="rank", continuous_update=False, **NARROW
-    )
+    how = {"description": "rank", "continuous_update": False}
+    place = widgets.IntSlider(rank, 0, gpus - 1, **how, **NARROW)
     size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
     return TwoColumns(
         draw_mesh,
@@ -68,28 +66,23 @@ def mesh_explorer(
 
 
 def draw_mesh(
-    gpus: int,
-    tensor: int,
-    context: int,
-    pipeline: int,
-    replicas: int,
-    model: str,
-    group: str,
+    gpus: int, tensor: int, context: int, pipeline: int, replicas: int, model: str, group: str,
     rank: int,
-) -> tuple[style.Picture, str]:
-    """The picture and, as HTML, what the rank holds and sends; or why this can't be."""
+) -> tuple[style.Picture, str]:  # fmt: skip
+    """The picture and, as HTML, what the rank holds; or why these sizes can't be."""
     try:
         split = mesh(gpus, tensor, context, pipeline, replicas)
         work = Work(shape(model), pipeline)
         held = held_bytes(work, split)
-        others = split.group(GROUPS[group], rank)
-        rows = ways(work, split, cluster())
     except ValueError as error:
         title = "These sizes don't go together"
         return _draw(title, gpus, rank, [], {}, []), f"<b>{title}</b>: {error}."
-    title = _title(rank, group, others)
-    picture = _draw(title, gpus, rank, others, held, rows)
-    return picture, in_words(work, split, rank, held, rows)
+    others, rows = split.group(GROUPS[group], rank), sent_rows(work, split, cluster())
+    nodes = len({other // cluster().node for other in others})
+    where = "its own node" if nodes == 1 else f"{nodes} nodes"
+    more = f"{len(others) - 1} more, in {where}" if len(others) > 1 else "nobody"
+    title = f"Rank {rank} {group} {more}"
+    return _draw(title, gpus, rank, others, held, rows), in_words(work, split, rank, held)
 
 
 def mesh(gpus: int, tensor: int, context: int, pipeline: int, replicas: int) -> Split:
@@ -97,65 +90,34 @@ def mesh(gpus: int, tensor: int, context: int, pipeline: int, replicas: int) -> 
 
     Raises: ValueError where the others' product doesn't divide the GPUs.
     """
-    used = tensor * context * pipeline * replicas
-    shard, rest = divmod(gpus, used)
+    shard, rest = divmod(gpus, tensor * context * pipeline * replicas)
     if rest or not shard:
         named = {"tensor": tensor, "context": context, "pipeline": pipeline, "replicas": replicas}
         product = " × ".join(f"{name} {size}" for name, size in named.items() if size > 1)
         raise ValueError(
-            f"{product} makes {used}, which {gpus} GPUs can't be divided by: lower one of them, "
-            "or take more GPUs"
+            f"{product} makes {math.prod(named.values())}, which {gpus} GPUs can't be divided by: "
+            "lower one of them, or take more GPUs"
         )
     return Split(shard, replicas, tensor, pipeline, context, 1, pipeline)
 
 
-def _title(rank: int, group: str, others: list[int]) -> str:
-    if len(others) == 1:
-        return f"Rank {rank} {group} nobody"
-    nodes = len({other // cluster().node for other in others})
-    where = "its own node" if nodes == 1 else f"{nodes} nodes"
-    more = len(others) - 1
-    return f"Rank {rank} {group} {more} other{'s' if more > 1 else ''}, in {where}"
-
-
-def in_words(
-    work: Work, split: Split, rank: int, held: dict[str, float], rows: list[dict[str, Any]]
-) -> str:
-    """What the rank holds and sends, as HTML."""
+def in_words(work: Work, split: Split, rank: int, held: dict[str, float]) -> str:
+    """What the rank holds, as HTML."""
     total, room = sum(held.values()) / GB, cluster().memory_gb
     largest = max(held, key=lambda part: held[part])
     stage = rank // split.stride("pipeline") + 1
-    here = f"stage {stage} of {split.pipeline}, " if split.pipeline > 1 else ""
     fits = "it fits in" if total <= room else "<b>too much for</b>"
-    said = (
-        f"Rank {rank} ({here}node {rank // cluster().node}) holds up to <b>{total:.1f} GB</b>, "
-        f"{fits} {room:.0f} GB; the largest part is {largest}, {held[largest] / GB:.1f} GB"
+    return (
+        f"Rank {rank} (stage {stage} of {split.pipeline}) holds up to <b>{total:.1f} GB</b>, "
+        f"{fits} {room:.0f} GB; the largest part is {largest}, {held[largest] / GB:.1f} GB. A step "
+        f"is {work.sequences} × {work.length:,} tokens for each group, every block recomputed."
     )
-    if split.pipeline > 1:
-        said += f" (on the first stage, where {waiting(split):.0f} micro-batches wait)"
-    if not rows:
-        return said + ". It sends nothing."
-    most = max(rows, key=lambda row: row["bytes"])
-    return said + (
-        f". In a step of {work.lines} × {work.line:,} tokens for each group it sends "
-        f"<b>{sum(row['bytes'] for row in rows) / GB:.1f} GB</b>, most of it along "
-        f"{_axis(most)}, {most['link']}."
-    )
-
-
-def _axis(row: dict[str, Any]) -> str:
-    return AXES.get(row["axis"], row["axis"])
 
 
 @style.styled
 def _draw(
-    title: str,
-    gpus: int,
-    rank: int,
-    others: list[int],
-    held: dict[str, float],
-    rows: list[dict[str, Any]],
-) -> style.Picture:
+    title: str, gpus: int, rank: int, others: list[int], held: dict[str, float], rows: list[Row]
+) -> style.Picture:  # fmt: skip
     """The ranks by node at the left; at the right a rank's bytes, held above and sent below."""
     figure = style.new_figure(title, 3.6)
     panels = figure.subplot_mosaic(
@@ -198,8 +160,10 @@ def _draw_ranks(axes: "Axes", gpus: int, rank: int, others: list[int]) -> None:
         axes.add_patch(Rectangle((x - 0.12, y - 0.12), 4.18, 2.18, fill=False, edgecolor="#999999"))
     thick = 2.5 if gpus <= 64 else 1.3
     axes.add_patch(Rectangle(corner[rank], 0.94, 0.94, fill=False, edgecolor=style.INK, lw=thick))
-    far = max(corner.values())
-    axes.set(xlim=(-0.3, far[0] + 1.3), ylim=(max(y for _, y in corner.values()) + 1.3, -0.3))
+    axes.set(
+        xlim=(-0.3, max(corner.values())[0] + 1.3),
+        ylim=(max(y for _, y in corner.values()) + 1.3, -0.3),
+    )
     axes.set_aspect("equal")
     axes.set_axis_off()
 
@@ -213,21 +177,20 @@ def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
             axes.barh(0, n_bytes, left=left, color=COLOURS[part], height=0.5, label=part)
         left += n_bytes
     axes.axvline(room, ymax=0.5, color=style.INK, linewidth=1.2, linestyle="--")
-    axes.annotate(f"a GPU: {room:.0f}", (room, -0.3), (-3, 2), textcoords="offset points",
-                  ha="right", fontsize=8.5)  # fmt: skip
+    axes.annotate(f"the GPU's {room:.0f} GB", (room, 0.25), (-4, 3), textcoords="offset points",
+                  ha="right", fontsize=9.5)  # fmt: skip
     axes.set(yticks=[], xlim=(0, 1.1 * max(left, room)), ylim=(-0.3, 0.8))
     axes.set_xlabel("GB held", fontsize=10.5)
     axes.legend(ncols=2, fontsize=8.5, frameon=False, loc="lower left",
                 bbox_to_anchor=(-0.02, 0.6), borderaxespad=0, columnspacing=1)  # fmt: skip
 
 
-def _draw_sent(axes: "Axes", rows: list[dict[str, Any]]) -> list[str]:
-    """A bar for each axis along which it sends, blue inside a node; and as lines."""
-    inside = [row["link"] == "inside a node" for row in rows]
-    colours = [style.OTHER_KINDS[0] if one else style.OTHER_KINDS[1] for one in inside]
+def _draw_sent(axes: "Axes", rows: list[Row]) -> list[str]:
+    """A bar for each axis along which it sends, paler inside a node; and as lines."""
+    colours = ["#AAAAAA" if row["link"] == "inside a node" else "#555555" for row in rows]
     axes.barh(range(len(rows)), [row["bytes"] / GB for row in rows], color=colours, height=0.6)
     most = max(row["bytes"] / GB for row in rows)
-    names, lines = [f"{_axis(row)} {row['ranks']}" for row in rows], []
+    names, lines = [f"{AXES.get(row['axis'], row['axis'])} {row['ranks']}" for row in rows], []
     for place, row in enumerate(rows):
         amount = row["bytes"] / GB
         said = f"{amount:.1f} GB" if amount >= 0.1 else f"{1e3 * amount:.0f} MB"

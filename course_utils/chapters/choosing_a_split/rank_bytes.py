@@ -1,15 +1,9 @@
 """What a rank holds at the peak of a step, by part, and what it sends in a step, by axis."""
 
-from course_utils.chapters.choosing_a_split.splits import Cluster, Split
-from course_utils.chapters.choosing_a_split.steps import (
-    GATHERED,
-    REDUCED,
-    Work,
-    stage_layers,
-    tensor_messages,
-    tokens_a_rank,
-)
+from course_utils.chapters.choosing_a_split import steps
+from course_utils.chapters.choosing_a_split.steps import Work, layer_sent, stage_layers
 from course_utils.core.evidence import Row
+from course_utils.planner.splits import Cluster, Split
 
 PARTS = (
     "weights",
@@ -19,17 +13,17 @@ PARTS = (
     "unreduced gradients",
     "activations",
     "logits",
-    "a layer run again",
+    "a layer recomputed",
 )
 
 
 def held_bytes(work: Work, split: Split) -> dict[str, float]:
-    """Bytes by PARTS on the fullest rank: FP32 weights, gradients and Adam's states, shards of all.
+    """Bytes by PARTS on the fullest rank: FP32 weights, gradients and Adam's states, all sharded.
 
     Gathered is one layer and the next, or with a pipeline the whole stage, whose gradients aren't
     reduced before the last micro-batch. Activations: of a pipeline's first rank, where most
-    micro-batches wait. The logits, or the layer that is run again, if that is larger: one of them
-    is there at a time. Left out: what the allocator can't use (chapter 10).
+    micro-batches are in flight. The logits, or the layer that is recomputed, whichever is larger:
+    they exist at different times. Left out: what the allocator can't use (chapter 10).
     Raises: ValueError where sizes don't divide, or there are more stages than layers.
     """
     shape = work.shape
@@ -40,26 +34,27 @@ def held_bytes(work: Work, split: Split) -> dict[str, float]:
     shards = stage / split.sharers
     whole = split.pipeline > 1 or work.keeps_gathered
     later = split.pipeline > 1 and split.micro_batches > 1
-    tokens, plan = tokens_a_rank(work, split), work.plan(split)
+    tokens, plan = work.tokens(split), work.plan(split)
     kept, layer = (
         tokens * sum(plan.format.n_bytes(one) for one in some) for some in (plan.kept, plan.block)
     )
-    logits = 12 * tokens * shape.vocabulary if split.pipeline == 1 else 0.0
+    each = 4 if work.compiled_loss else 12
+    logits = each * tokens * shape.vocabulary if split.pipeline == 1 else 0.0
     again = max(0.0, layer - kept)
     return {
         "weights": 4 * shards,
         "gradients": 4 * shards,
         "optimizer states": 8 * shards,
-        "gathered weights": GATHERED * (stage if whole else min(two, stage)),
-        "unreduced gradients": REDUCED * stage if later and split.sharers > 1 else 0.0,
-        "activations": kept * layers * waiting(split),
+        "gathered weights": steps.GATHERED * (stage if whole else min(two, stage)),
+        "unreduced gradients": steps.REDUCED * stage if later and split.sharers > 1 else 0.0,
+        "activations": kept * layers * in_flight(split),
         "logits": logits if logits > again else 0.0,
-        "a layer run again": again if again >= logits else 0.0,
+        "a layer recomputed": again if again >= logits else 0.0,
     }
 
 
-def waiting(split: Split) -> float:
-    """Micro-batches that a pipeline's first rank has begun and not ended; 1 without a pipeline.
+def in_flight(split: Split) -> float:
+    """Micro-batches whose activations a pipeline's first rank keeps; 1 without a pipeline.
 
     1F1B: as many as stages. Interleaved, counted in chunks: 2(p − 1) + (chunks − 1)p + 1.
     """
@@ -70,43 +65,28 @@ def waiting(split: Split) -> float:
     return min(begun, split.micro_batches)
 
 
-def sent_bytes(work: Work, split: Split) -> dict[str, float]:
-    """Bytes that a rank sends in a step, by axis: "gather" shards' weights and gradients.
+def sent_rows(work: Work, split: Split, cluster: Cluster) -> list[Row]:
+    """A row for each axis with more than one rank: its ranks, bytes sent in a step, and the link.
 
-    Rings: an all_gather or a reduce_scatter of S bytes sends S(n−1)/n.
+    A ring's collective of S bytes sends S(n−1)/n.
     """
-    shape, micro = work.shape, split.micro_batches
+    shape, micro, pipeline = work.shape, split.micro_batches, split.pipeline
     layers = stage_layers(shape, split)
-    stage = (layers * shape.block_parameters + shape.embeddings / split.pipeline) / split.tensor
-    once = split.pipeline > 1
-    gathers = 1 if once or work.keeps_gathered else 2 * micro
-    reduces = 1 if once else micro
-    act = 2 * tokens_a_rank(work, split) * shape.width
-    n, r, t, c = split.sharers, split.replicate, split.tensor, split.context
-    keys = 4 * shape.kv_width * tokens_a_rank(work, split) * c
-    rings = 4 if work.checkpointing == "every block" else 3
-    on = split.pipeline > 1
-    return {
-        "gather": (gathers * GATHERED + reduces * REDUCED) * stage * (n - 1) / n,
-        "replicate": 2 * reduces * REDUCED * stage / n * (r - 1) / r,
-        "tensor": micro * layers * sum(tensor_messages(work.checkpointing)) * act * (t - 1),
-        "context": micro * layers * rings * keys * (c - 1) / c,
-        "pipeline": 2.0 * split.chunks * micro * act if on else 0.0,
-    }
-
-
-def ways(work: Work, split: Split, cluster: Cluster) -> list[Row]:
-    """A row for each axis with more than one rank: its size, bytes sent in a step, and the link."""
-    sent = sent_bytes(work, split)
-    sizes = {"gather": split.sharers} | {
-        axis: getattr(split, axis) for axis in ("replicate", "tensor", "context", "pipeline")
-    }
+    with_ends = layers + shape.embeddings / pipeline / shape.block_parameters
+    sent = {"gather": 0.0}
+    for name, one in layer_sent(work, split).items():
+        n_bytes = (one.forward + one.backward) * one.n_bytes * (one.size - 1) / one.size
+        sharded = name in ("gather", "reduce", "replicate")
+        times = (1 if pipeline > 1 else micro) * with_ends if sharded else micro * layers
+        axis = "gather" if name == "reduce" else name
+        sent[axis] = sent.get(axis, 0.0) + times * n_bytes
+    sent["pipeline"] = 4.0 * split.chunks * micro * work.tokens(split) * shape.width
     rows: list[Row] = []
-    for axis, size in sizes.items():
-        if size == 1:
-            continue
-        stride = split.stride("context" if axis == "gather" else axis)
-        inside = cluster.members(size, stride) == size
+    for axis, n_bytes in sent.items():
+        size = split.sharers if axis == "gather" else getattr(split, axis)
+        inside = (
+            cluster.members(size, split.stride("context" if axis == "gather" else axis)) == size
+        )
         link = "inside a node" if inside else "between nodes"
-        rows.append({"axis": axis, "ranks": size, "bytes": sent[axis], "link": link})
-    return rows
+        rows.append({"axis": axis, "ranks": size, "bytes": n_bytes, "link": link})
+    return [row for row in rows if row["ranks"] > 1]

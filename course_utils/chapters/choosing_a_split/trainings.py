@@ -1,23 +1,22 @@
-"""Published trainings beside the planner: one row of each kind of code is fitted, all others not.
+"""Published trainings beside the planner: one run of each code is fitted, the others predicted.
 
-The fitted number is the share of the peak that computing reaches.
+The fitted number is the efficiency: the share of the data sheet's peak that computing reaches.
 """
 
 from typing import NamedTuple
 
-from course_utils.chapters.choosing_a_split.splits import Split, cluster
 from course_utils.chapters.choosing_a_split.steps import Step, Work, step
 from course_utils.core.evidence import Row, published
-from course_utils.planner.shapes import shape
+from course_utils.planner.plans import forward_flops
+from course_utils.planner.shapes import Shape, shape
+from course_utils.planner.splits import Cluster, Split, cluster
 
 TITAN = ("torchtitan, eager", "torchtitan, compiled", "torchtitan, float8")
-FOUNDRY = "llm-foundry"
-FOUNDRY_CLUSTER = "H100, 400 Gbit/s"
 CHECKPOINTED = ("13B", "30B", "70B")
 
 
 class Run(NamedTuple):
-    """A published training: the code that ran it, its tokens a second and GPU."""
+    """A published training: its code, what it measured, and GiB of memory where that is printed."""
 
     code: str
     name: str
@@ -25,31 +24,31 @@ class Run(NamedTuple):
     split: Split
     cluster: str
     tokens_per_s_gpu: float
+    memory_gib: float | None = None
 
-    def predict(self, efficiency: float) -> Step:
-        """Its step where computing reaches that share of the peak."""
-        return step(self.work, self.split, cluster(self.cluster), efficiency)
+    def predict(self, efficiency: float, machine: Cluster | None = None) -> Step:
+        """Its step where computing reaches that share of the peak, on its cluster or another."""
+        return step(self.work, self.split, machine or cluster(self.cluster), efficiency)
 
 
 def published_runs() -> list[Run]:
     """torchtitan's Llamas and llm-foundry's MPTs; the first of each code is the one to fit."""
-    titan = [_titan(row) for row in published("torchtitan_speed").rows]
+    peaks = published("torchtitan_memory").rows_where(loss_compiled=True)
+    compiled = [row["memory_gib"] for row in peaks]
+    titan = [_titan(row, compiled) for row in published("torchtitan_speed").rows]
     return [*titan, *(_foundry(row) for row in published("llm_foundry_h100").rows)]
 
 
-def _titan(row: Row) -> Run:
+def _titan(row: Row, compiled: list[float]) -> Run:
     code = TITAN[2] if row["float8"] else TITAN[row["compiled"]]
     sizes = ("shard", "tensor", "pipeline", "context", "chunks", "micro_batches")
     work = Work(
-        shape(row["model"]),
-        row["lines"],
-        row["tokens"],
-        row["checkpointing"],
-        row["float8"],
-        row["async_tensor"],
-    )
+        shape(row["model"]), row["lines"], row["tokens"], row["checkpointing"], row["float8"],
+        row["async_tensor"], compiled_loss=row["memory_gib"] in compiled,
+    )  # fmt: skip
     split = Split(**{size: row[size] for size in sizes})
-    return Run(code, row["run"], work, split, row["machine"], row["tokens_per_s_gpu"])
+    name = row["run"].replace("lines of", "sequences of")
+    return Run(code, name, work, split, row["machine"], row["tokens_per_s_gpu"], row["memory_gib"])
 
 
 def _foundry(row: Row) -> Run:
@@ -59,50 +58,50 @@ def _foundry(row: Row) -> Run:
         checkpointing="every block" if row["model"] in CHECKPOINTED else "none",
         keeps_gathered=row["collectives"] == 2,
     )
-    split = Split(row["gpus"])
-    name = f"MPT {row['model']}"
-    return Run(FOUNDRY, name, work, split, FOUNDRY_CLUSTER, row["tokens_per_s_gpu"])
+    name, rate = f"MPT {row['model']}", row["tokens_per_s_gpu"]
+    return Run("llm-foundry", name, work, Split(row["gpus"]), "H100, 400 Gbit/s", rate)
 
 
-def fit_efficiency(run: Run) -> float:
+def v100_runs(by: str = "megatron") -> list[Run]:
+    """Small GPTs in FP16 on 1 to 32 V100, split in different ways over equal numbers of GPUs.
+
+    `by` is "megatron" or "oneflow". The first is to be fitted: one GPU.
+    """
+    runs = []
+    for row in published("parallelism_v100").rows:
+        heads = row["width"] // 96 if row["width"] % 96 == 0 else row["width"] // 64
+        model = Shape("a small GPT", row["layers"], row["width"], heads, 4 * row["width"],
+                      50_304, 2048, biases=True)  # fmt: skip
+        sequences = row["global_batch"] // row["dp"]
+        micro = sequences // row["lines"]
+        split = Split(1, row["dp"], row["tp"], row["pp"], micro_batches=micro)
+        rate = row["global_batch"] * 2048 / row[f"{by}_seconds"] / split.gpus
+        work = Work(model, sequences)
+        runs.append(Run(by, row["split"], work, split, "V100, 100 Gbit/s a server", rate))
+    return runs
+
+
+def llama_405b_runs(chunks: int, checkpointing: str = "selective") -> list[Run]:
+    """Meta's runs on sequences of 8,192 tokens, on 8,192 and 16,384 GPUs.
+
+    `chunks`, the stages of a pipeline's rank, and what was recomputed aren't published.
+    """
+    runs = []
+    for row in published("llama3_405b").rows_where(sequence=8192):
+        sequences = row["lines_per_dp"]
+        split = Split(row["dp"], 1, row["tp"], row["pp"], row["cp"], chunks, sequences)
+        work = Work(shape("Llama 3 405B"), sequences, checkpointing=checkpointing)
+        plan = work.plan(split)
+        rate = 1e12 * row["tflops_per_gpu"] * plan.tokens / (3 * forward_flops(plan))
+        runs.append(Run("Meta", "405B", work, split, "H100, 400 Gbit/s", rate))
+    return runs
+
+
+def fit_efficiency(run: Run, machine: Cluster | None = None) -> float:
     """The share of the peak with which the formula gives the run's own throughput."""
     low, high = 1e-3, 10.0
-    for _ in range(50):
+    for _ in range(34):
         middle = (low + high) / 2
-        slow = run.predict(middle).tokens_per_s_gpu < run.tokens_per_s_gpu
+        slow = run.predict(middle, machine).tokens_per_s_gpu < run.tokens_per_s_gpu
         low, high = (middle, high) if slow else (low, middle)
     return low
-
-
-def held_out() -> list[Row]:
-    """A row for each published run, by code; the first of a code's runs is fitted.
-
-    `off_percent` is by how much the formula says too much (negative: too little), `needs` the
-    efficiency that would have made it right.
-    """
-    runs = published_runs()
-    rows: list[Row] = []
-    for code in (*TITAN, FOUNDRY):
-        own = [run for run in runs if run.code == code]
-        efficiency = fit_efficiency(own[0])
-        rows += [_row(run, efficiency, run is own[0]) for run in own]
-    return rows
-
-
-def _row(run: Run, efficiency: float, fitted: bool) -> Row:
-    found = run.predict(efficiency)
-    return {
-        "code": run.code,
-        "run": run.name,
-        "model": run.work.shape.title,
-        "line": run.work.line,
-        "cluster": run.cluster,
-        "gpus": run.split.gpus,
-        "split": str(run.split),
-        "published": run.tokens_per_s_gpu,
-        "formula": found.tokens_per_s_gpu,
-        "off_percent": 100 * (found.tokens_per_s_gpu / run.tokens_per_s_gpu - 1),
-        "fitted": fitted,
-        "efficiency": efficiency,
-        "needs": fit_efficiency(run),
-    }

@@ -2,9 +2,9 @@
 
 import pytest
 
-from course_utils.chapters.choosing_a_split import Split, Work, held_bytes, sent_bytes
-from course_utils.chapters.choosing_a_split.rank_bytes import waiting
-from course_utils.planner import Plan, peak, shape
+from course_utils.chapters.choosing_a_split import Work, held_bytes, sent_rows
+from course_utils.chapters.choosing_a_split.rank_bytes import in_flight
+from course_utils.planner import Plan, Split, cluster, peak, shape
 
 LLAMA = shape("Llama 3 8B")
 
@@ -26,25 +26,34 @@ def test_states_are_16_bytes_a_parameter_over_all_ranks_that_share_them():
     assert held["weights"] == twice["weights"]  # replicas save nothing
 
 
-def test_as_many_micro_batches_wait_as_1f1b_and_interleaved_begin():
-    assert [waiting(Split(pipeline=p, micro_batches=16)) for p in (1, 2, 8)] == [1, 2, 8]
-    assert waiting(Split(pipeline=8, micro_batches=4)) == 4
-    assert waiting(Split(pipeline=8, chunks=2, micro_batches=32)) == (14 + 8 + 1) / 2
+def test_as_many_micro_batches_are_in_flight_as_1f1b_and_interleaved_begin():
+    assert [in_flight(Split(pipeline=p, micro_batches=16)) for p in (1, 2, 8)] == [1, 2, 8]
+    assert in_flight(Split(pipeline=8, micro_batches=4)) == 4
+    assert in_flight(Split(pipeline=8, chunks=2, micro_batches=32)) == (14 + 8 + 1) / 2
+
+
+def sent(work, split):
+    return {row["axis"]: row["bytes"] for row in sent_rows(work, split, cluster())}
 
 
 def test_sharding_sends_three_times_the_weights_and_gathered_once_two_thirds_fewer_gathers():
     """ZeRO-3 gathers twice (BF16) and sums once (FP32): 2 + 2 + 4 bytes a weight, (n−1)/n of it."""
     n, weights = 8, LLAMA.parameters
-    sent = sent_bytes(Work(LLAMA, 1), Split(n))
-    assert sent["gather"] == pytest.approx(8 * weights * (n - 1) / n)
-    once = sent_bytes(Work(LLAMA, 1, keeps_gathered=True), Split(n))
+    assert sent(Work(LLAMA, 1), Split(n)) == {"gather": pytest.approx(8 * weights * (n - 1) / n)}
+    once = sent(Work(LLAMA, 1, keeps_gathered=True), Split(n))
     assert once["gather"] == pytest.approx(6 * weights * (n - 1) / n)
-    assert all(value == 0 for axis, value in sent.items() if axis != "gather")
 
 
 def test_tensor_parallelism_sends_by_tokens_and_not_by_weights():
     split = Split(1, tensor=8)
-    one, two = (sent_bytes(Work(LLAMA, lines, checkpointing="none"), split) for lines in (1, 2))
+    one, two = (sent(Work(LLAMA, number, checkpointing="none"), split) for number in (1, 2))
     residual = 2 * 8192 * 4096
     assert one["tensor"] == pytest.approx(32 * 8 * residual * 7 / 8)
     assert two["tensor"] == 2 * one["tensor"]
+
+
+def test_a_compiled_loss_holds_a_third_of_the_logits_bytes():
+    plain, compiled = (
+        held_bytes(Work(LLAMA, 8, compiled_loss=loss), Split(8))["logits"] for loss in (False, True)
+    )
+    assert plain == 12 * 8 * 8192 * LLAMA.vocabulary and compiled == plain / 3

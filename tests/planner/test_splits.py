@@ -7,9 +7,8 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from course_utils.chapters.choosing_a_split import Split, cluster
-from course_utils.chapters.choosing_a_split.splits import AXES
-from course_utils.chapters.collectives.costs import ring_seconds
+from course_utils.core.evidence import published
+from course_utils.planner.splits import AXES, Split, cluster
 
 SPLITS = (
     Split(2, tensor=4),
@@ -36,25 +35,31 @@ def test_sizes_that_make_no_sense_are_refused_in_a_sentence():
     for wrong, says in (
         (lambda: Split(shard=0), "is a whole number of at least 1"),
         (lambda: Split(pipeline=1.5), "is a whole number of at least 1"),
-        (lambda: Split(4, chunks=2), "chunks are pieces of a pipeline"),
-        (lambda: Split(8).group("shard", 8), "ranks go from 0 to 7: there is no 8"),
-        (lambda: Split(8).group("expert", 0), "no axis 'expert'"),
+        (lambda: Split(4, chunks=2), "chunks are stages of a pipeline"),
         (lambda: cluster("my desk"), "no cluster 'my desk'; there are H100"),
     ):
         with pytest.raises(ValueError, match=says):
             wrong()
 
 
-def test_an_all_gather_and_a_reduce_scatter_are_an_all_reduce():
+def test_a_collective_takes_its_bytes_over_the_bandwidth_and_nccls_latency():
+    """4 × 8 ranks: 28 hops inside nodes and 3 between; half of an all_reduce's 56 and 6."""
+    (row,) = published("nccl_latencies").rows_where(algorithm="ring", protocol="Simple")
     machine = cluster()
-    for size, stride in ((8, 1), (16, 1), (8, 8), (32, 8)):
-        both = 2 * machine.seconds(size, stride, 1e9)
-        assert both == pytest.approx(ring_seconds(machine.link(size, stride), size, 1e9))
+    moved = 1e9 * 31 / 32 / machine.bandwidth(32, 1)
+    hops = 28 * row["nvlink_us"] + 3 * row["network_us"] + row["base_us"]
+    assert machine.seconds(32, 1, 1e9) == pytest.approx(moved + 1.4e-6 * hops)
+    alone = machine.seconds(8, 1, 0)
+    assert alone == pytest.approx(1e-6 * (row["base_us"] + 7 * row["nvlink_us"]))
     assert machine.seconds(1, 1, 1e9) == 0
 
 
-def test_a_ring_crosses_a_nodes_edge_through_as_many_ports_as_it_has_ranks_there():
-    machine = replace(cluster(), between={"gb_per_s": 25, "step_us": 0})
-    per_byte = [machine.link(size, stride).beta for size, stride in ((16, 1), (8, 2), (4, 8))]
-    assert [1e-9 / beta for beta in per_byte] == pytest.approx([200, 100, 25])
-    assert machine.link(8, 1).beta == pytest.approx(1e-9 / machine.inside["gb_per_s"])
+def test_a_ring_leaves_a_node_through_as_many_ports_as_it_has_ranks_there():
+    machine = replace(cluster(), between_gb_per_s=25)
+    rates = [machine.bandwidth(size, stride) / 1e9 for size, stride in ((16, 1), (8, 2), (4, 8))]
+    assert rates == pytest.approx([200, 100, 25])
+    assert machine.bandwidth(8, 1) / 1e9 == pytest.approx(machine.inside_gb_per_s)
+
+
+def test_a_peak_is_that_of_bf16_or_of_fp16_where_there_is_none():
+    assert cluster().peak == 989e12 and cluster("V100, 100 Gbit/s a server").peak == 125e12
