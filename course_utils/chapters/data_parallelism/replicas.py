@@ -26,13 +26,11 @@ def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GP
     return GPT(GPTConfig(len(ALPHABET), LINE, layers, heads=4, width=width)).to(device)
 
 
-def backward(model: nn.Module, batch: int = 0) -> Tensor:
-    """Adds the gradients of this rank's 32 samples of a batch to `p.grad`; returns the loss."""
+def backward(model: nn.Module, batch: int = 0) -> None:
+    """Adds the gradients of this rank's 32 samples of a batch to `p.grad`."""
     first = (batch * dist.get_world_size() + dist.get_rank()) * SAMPLES
     mine = _train()[first : first + SAMPLES].to(next(model.parameters()).device)
-    loss = answer_loss(model, mine)
-    loss.backward()
-    return loss.detach()
+    answer_loss(model, mine).backward()
 
 
 @cache
@@ -85,16 +83,15 @@ class Watched:
     def spans(self, way: str) -> list[Span]:
         """Returns three rows of a timeline: the rank, its gradients, the link."""
         last, tick = max(self.ready.values()), self.end / 500
-        return [
+        found = [
             Span(f"{way}: rank", "forward", 0.0, self.forward),
             Span(f"{way}: rank", "backward", self.forward, last),
             Span(f"{way}: rank", "wait", last, self.end),
-            *(Span(f"{way}: gradients", "ready", at - tick, at) for at in self.ready.values()),
-            *(
-                Span(f"{way}: link", "all_reduce", s.start, s.end, str(place))
-                for place, s in enumerate(self.sent, 1)
-            ),
         ]
+        found += [Span(f"{way}: gradients", "ready", at - tick, at) for at in self.ready.values()]
+        for place, s in enumerate(self.sent, 1):
+            found.append(Span(f"{way}: link", "all_reduce", s.start, s.end, str(place)))
+        return found
 
 
 def watch(link: ClockLink, of: Any) -> Watched:
