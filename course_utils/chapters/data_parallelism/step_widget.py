@@ -56,7 +56,7 @@ def draw_step(
     title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
-    return draw(spans, title, ["compute", "network"], exact=True), said + own
+    return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said + own
 
 
 def _cluster(ranks: int, link: str) -> Cluster:
