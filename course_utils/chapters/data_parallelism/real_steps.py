@@ -35,10 +35,8 @@ def time_gpt(config: GPTConfig, batch: int, way: str = "") -> dict[str, float]:
     `way` is one of OVERLAPS: "one bucket" is sent when the backward pass has ended, "nothing sent"
     is a step under `no_sync`. Without it DDP has its defaults: a first bucket of 1 MiB, then 25.
     """
-    options: dict[str, Any] = {}
-    if way:  # then the first bucket has this size, too
-        options = {"bucket_cap_mb": OVERLAPS[way], "gradient_as_bucket_view": True}
     torch.manual_seed(0)
+    options: dict[str, Any] = {"bucket_cap_mb": OVERLAPS[way]} if way else {}  # the first, too
     model = DistributedDataParallel(GPT(config).cuda(), **options)
     tokens = torch.randint(config.vocabulary, (batch, config.context), device="cuda")
     optimizer, half = torch.optim.AdamW(model.parameters(), 1e-4), half_format()
