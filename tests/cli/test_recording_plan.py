@@ -24,8 +24,8 @@ def test_an_experiment_is_planned_where_its_gpus_and_one_of_its_programs_are(mon
     def found(chapter, *capabilities):
         return set(recordable(chapter, capabilities)) - {"claims"}
 
-    assert "dp_vs_ddp" not in found("12_data_parallelism", (9, 0))
-    assert "dp_vs_ddp" in found("12_data_parallelism", (9, 0), (9, 0))
+    assert "ddp_overlap" not in found("12_data_parallelism", (9, 0))
+    assert "ddp_overlap" in found("12_data_parallelism", (9, 0), (9, 0))
     assert found("06_floating_point_formats", (8, 6)) == set()
     assert found("06_floating_point_formats", (8, 9)) == {"fp8_accumulation"}
     assert found("05_input_pipeline") == {"pictures_by_workers"}

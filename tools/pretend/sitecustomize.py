@@ -64,18 +64,11 @@ def call_once(collectives):
     collectives.gpu_seconds = lambda work, times, warm_up=5, queued=True: plain(work, 1, 1, queued)
 
 
-def step_once(real_steps):
-    """So are the steps of nn.DataParallel, which are timed by a loop of their own."""
-    plain = real_steps.time_data_parallel
-    real_steps.time_data_parallel = lambda gpus, batch, times=1: plain(gpus, batch, times)
-
-
 CHANGED = {  # modules, and what is done to them after they ran
     "torch": change_torch,
     "course_utils.core.timing": hurry,
     "course_utils.core.claims": let_claims_fail,
     "course_utils.chapters.collectives.by_hand": call_once,
-    "course_utils.chapters.data_parallelism.real_steps": step_once,
     "course_utils.workloads.recipes": let_losses_be_anything,
     "course_utils.core.recording": take_few_cases,
 }

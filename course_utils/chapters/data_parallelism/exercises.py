@@ -1,9 +1,11 @@
 """Checkers for chapter 12, "Data parallelism"."""
 
 import copy
+import itertools
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 import torch
@@ -15,54 +17,23 @@ from course_utils.chapters.data_parallelism.links import PlayedLink, apart
 from course_utils.lesson.answers import compare
 from course_utils.lesson.exercises import Wrong, exercise
 
-# ---- Problems for chapter 12's third exercise, drawn so that each slip of its loop shows at the
-# end.
-
 Batches = list[tuple[Tensor, Tensor]]
 RATE, CLIP, STEPS = 0.1, 1.0, 10
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is seen in a step: each rank's loss, and all ranks' after the update; the gradient's
-    norm before it is clipped.
+    """One step of `train_alone`: each rank's loss, that of all after the update, and the
+    gradient's norm before it is clipped.
     """
 
     losses: tuple[float, ...]
     later: float
     norm: float
 
-    @property
-    def loss(self) -> float:
-        """Of the whole batch."""
-        return sum(self.losses) / len(self.losses)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Models and equal shards of each rank, and the loss at which all are to stop."""
-
-    models: list[nn.Module]
-    shards: list[Batches]
-    enough: float
-
-    def ends(self) -> list[Tensor]:
-        """Right weights at the end: from rank 0's at the beginning, another rank's, or their mean.
-
-        To be asked before anybody trains the models.
-        """
-        mean = copy.deepcopy(self.models[0])
-        nn.utils.vector_to_parameters(
-            torch.stack([flat(model) for model in self.models]).mean(0), mean.parameters()
-        )
-        starts = [*copy.deepcopy(self.models), mean]
-        for model in starts:
-            train_alone(model, self.shards, self.enough)
-        return [flat(model) for model in starts]
-
 
 def train_alone(model: nn.Module, shards: list[Batches], enough: float) -> list[Step]:
-    """What the loop means, in one process with the whole batches; its steps."""
+    """Trains in one process with the whole batches, as exercise 3's loop means; its steps."""
     steps: list[Step] = []
     for parts in zip(*shards, strict=True):
         inputs, targets = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
@@ -76,13 +47,16 @@ def train_alone(model: nn.Module, shards: list[Batches], enough: float) -> list[
             later = F.mse_loss(model(inputs), targets).item()
         own = errors.detach().view(len(shards), -1).mean(1).tolist()
         steps.append(Step(tuple(own), later, norm.item()))
-        if steps[-1].loss < enough:
+        if mean(own) < enough:
             break
     return steps
 
 
-def draw_problem(n: int) -> Problem:
-    """A problem of `n` ranks in which no slip goes unseen."""
+def draw_problem(n: int) -> tuple[list[nn.Module], list[Batches], float]:
+    """Draws models and equal shards of `n` ranks, and the loss at which all are to stop.
+
+    In the problem every slip shows: see `_tells_slips`.
+    """
     while True:
         models: list[nn.Module] = [nn.Linear(3, 1) for _ in range(n)]
         target = nn.Linear(3, 1)
@@ -91,17 +65,16 @@ def draw_problem(n: int) -> Problem:
             targets = target(inputs) + 0.3 * torch.randn(n, STEPS, 4, 1)
         shards = [list(zip(x, y, strict=True)) for x, y in zip(inputs, targets, strict=True)]
         steps = train_alone(copy.deepcopy(models[0]), shards, 0.0)
-        enough = 1.05 * min(step.loss for step in steps)
+        enough = 1.05 * min(mean(step.losses) for step in steps)
         if _tells_slips(steps, enough):
-            return Problem(models, shards, enough)
+            return models, shards, enough
 
 
 def _tells_slips(steps: Sequence[Step], enough: float) -> bool:
-    """Whether some gradients are clipped and others not, and who looks at another loss stops apart.
-
-    Other losses are one rank's, the smallest, the largest, and that after the update.
+    """Whether some gradients are clipped and others not, and a rank that looks at another loss
+    (one rank's, the smallest, the largest, that after the update) stops at another step.
     """
-    stop = _first((step.loss for step in steps), enough)
+    stop = _first((mean(step.losses) for step in steps), enough)
     norms = [step.norm for step in steps[: stop + 1]]
     if not (2 < stop < STEPS - 1 and norms[-1] > 0.05 and min(norms) < 0.8 and max(norms) > 1.25):
         return False
@@ -112,13 +85,13 @@ def _tells_slips(steps: Sequence[Step], enough: float) -> bool:
 
 
 def _first(losses: Iterable[float], enough: float) -> int:
-    """The first step whose loss is below the bound; STEPS where none is."""
+    """Returns the first step whose loss is below the bound, or STEPS."""
     return next((step for step, loss in enumerate(losses) if loss < enough), STEPS)
 
 
 def flat(model: nn.Module) -> Tensor:
-    """All weights of a model, one behind the other."""
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
+    """Returns all weights of a model as one vector."""
+    return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
 @exercise(
@@ -152,67 +125,110 @@ def check_average(average: Callable[[list[Tensor], int, PlayedLink], None]) -> s
     return "2, 3 and 4 ranks with random shards, one of them empty"
 
 
-def plan_sizes(gradients: list[Tensor], limit: int) -> list[int]:
-    """Bytes of each bucket: last gradient first, one dtype, at most `limit` unless alone."""
-    sizes: list[int] = []
-    before = None
-    for x in reversed(gradients):
-        if x.dtype != before or sizes[-1] + x.nbytes > limit:
-            sizes.append(0)
-        sizes[-1] += x.nbytes
-        before = x.dtype
-    return sizes
+class _Crossing(nn.Module):
+    """Four layers; the two in the middle, of equal size, run in another order on odd ranks."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(2, 3), nn.Linear(3, 1)
+        self.middle = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+        self.order = (0, 1) if rank % 2 else (1, 0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x).tanh()
+        for place in self.order:
+            x = self.middle[place](x).tanh()
+        out: Tensor = self.last(x).square().mean()
+        return out
+
+
+def plan(model: nn.Module, limit: int) -> list[list[int]]:
+    """Returns the buckets as places of parameters, the last first, by the exercise's rule."""
+    buckets: list[list[int]] = []
+    size = 0
+    for place, p in reversed(list(enumerate(model.parameters()))):
+        if not buckets or size + p.nbytes > limit:
+            buckets.append([])
+            size = 0
+        buckets[-1].append(place)
+        size += p.nbytes
+    return buckets
 
 
 @exercise(
-    "data_parallelism.buckets",
-    todo="write reduce_in_buckets(gradients, limit, net): last first, one dtype a bucket.",
+    "data_parallelism.ddp",
+    todo="write data_parallel(model, limit, net): after it, backward averages over the ranks.",
     hints=(
-        "Go through reversed(gradients). A new bucket begins where the type changes, and where "
-        "the next gradient would make it larger than limit.",
-        "torch.cat of FP32 and BF16 gives FP32, without a word: twice the bytes. "
-        "After the all_reduce, copy each part back: gradient.copy_(part.view_as(gradient)).",
+        "Broadcast first. Make the list of buckets once. In a hook that "
+        "p.register_post_accumulate_grad_hook(hook) adds for every p, remember that p is ready.",
+        "Count the buckets that were sent. While the next one has all of its gradients: "
+        "concatenate, all_reduce, divide, copy back, count. When all are sent, start afresh.",
     ),
 )
-def check_buckets(reduce: Callable[[list[Tensor], int, PlayedLink], None]) -> str:
-    """Shapes of two types; limits that buckets reach, miss and exceed: means, messages, sizes."""
-    shapes = _shapes()
-    for place, limit in enumerate(_limits(shapes)):
-        n = 2 + place % 2
-        given = [[n * torch.randint(-8, 9, s).to(d) for s, d in shapes] for _ in range(n)]
-        want = [(sum(x.float() for x in xs) / n).to(xs[0].dtype) for xs in zip(*given, strict=True)]
-        sizes = plan_sizes(given[0], limit)
+def check_ddp(data_parallel: Callable[[nn.Module, int, PlayedLink], None]) -> str:
+    """Two steps on 2 and 3 ranks, six limits: gradients, messages, and when each was sent."""
+    sizes = [p.nbytes for p in _Crossing(0).parameters()]
+    limits = [1, sizes[0], sum(sizes[-2:]), sum(sizes[-2:]) - 1, sum(sizes[2:]), sum(sizes)]
+    for case, limit in enumerate(limits):
+        n = 2 + case % 2
+        models, batches = [_Crossing(rank) for rank in range(n)], torch.randn(2, n, 5, 2)
+        alone = copy.deepcopy(models)
+        seen: dict[int, list[Any]] = {}
 
-        def work(link: PlayedLink, given: Any = given, limit: int = limit) -> None:
-            reduce(given[link.rank], limit, link)
+        def work(link: PlayedLink, case: Any = (models, batches, limit, seen)) -> None:
+            models, batches, limit, seen = case
+            noted = _note(models[link.rank], link)
+            data_parallel(models[link.rank], limit, link)
+            seen[link.rank] = [noted(batch[link.rank]) for batch in batches]
 
-        links, case = _play(n, work), f"{n} ranks, buckets of {limit} bytes: "
-        for rank, gradients in enumerate(given):
-            _require_means(f"{case}rank {rank}, ", gradients, want)
-        compare(links[0].sizes, sizes, f"{case}the bytes of each message, last gradient first")
-    return "2 and 3 ranks, FP32 and BF16, seven limits: means, messages and bytes"
-
-
-def _shapes() -> list[tuple[tuple[int, int], torch.dtype]]:
-    """Random ones, first to last; the third has more elements than all the others together."""
-    shapes = [(random.randint(1, 6), random.randint(1, 6)) for _ in range(8)]
-    shapes.insert(2, (2, sum(rows * columns for rows, columns in shapes)))
-    dtypes = [torch.float32] * 4 + [torch.bfloat16] * 3 + [torch.float32] * 2
-    return list(zip(shapes, dtypes, strict=True))
-
-
-def _limits(shapes: list[tuple[tuple[int, int], torch.dtype]]) -> list[int]:
-    """In bytes: what two gradients fill, and one byte less; one run of a type; all; nothing."""
-    a, b, _, _, p, q, r, y, z = (
-        rows * columns * dtype.itemsize for (rows, columns), dtype in shapes
-    )
-    return [y + z, y + z - 1, q + r, a + b, max(y + z, p + q) + r, 100_000, 1]
+        _play(n, work)
+        places = plan(models[0], limit)
+        for step, rank in itertools.product(range(2), range(n)):
+            where = f"{n} ranks, limit {limit}: rank {rank}, step {step + 1}: "
+            gradients, sent, ready = seen[rank][step]
+            bytes_of = [sum(sizes[place] for place in bucket) for bucket in places]
+            compare(sent, bytes_of, f"{where}the bytes of each message, last parameter first")
+            want = _mean_gradients(alone, batches[step])
+            compare(gradients, [x.tolist() for x in want], f"{where}p.grad", 1e-5, 1e-5)
+            due = [_full(places, [p for p, _ in ready[:at]]) for at in range(len(ready))]
+            before = f"{where}messages sent before the 1st, 2nd, … gradient was ready"
+            compare([count for _, count in ready], due, before)
+    return "2 and 3 ranks, six limits, two steps each: means, messages, and when each was sent"
 
 
-def _require_means(case: str, gradients: list[Tensor], want: list[Tensor]) -> None:
-    forms, wanted = ([f"{x.dtype} {list(x.shape)}" for x in xs] for xs in (gradients, want))
-    compare(forms, wanted, f"{case}the gradients' types")
-    compare(gradients, [x.tolist() for x in want], f"{case}the gradients", 0.0)
+def _note(model: nn.Module, link: PlayedLink) -> Callable[[Tensor], Any]:
+    """Returns a step that gives its gradients, its messages' sizes, and for each gradient, in the
+    order in which they got ready, its place and how many messages had been sent.
+    """
+    ready: list[tuple[int, int]] = []
+    for place, p in enumerate(model.parameters()):
+        p.register_post_accumulate_grad_hook(
+            lambda _, place=place: ready.append((place, len(link.sizes)))
+        )
+
+    def step(x: Tensor) -> Any:
+        ready.clear()
+        first = len(link.sizes)
+        model.zero_grad()
+        model(x).backward()
+        gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+        return gradients, link.sizes[first:], [(place, sent - first) for place, sent in ready]
+
+    return step
+
+
+def _mean_gradients(models: Sequence[nn.Module], batch: Tensor) -> list[Tensor]:
+    """Returns the mean of all ranks' gradients, where all have rank 0's weights."""
+    found = []
+    for model, x in zip(models, batch, strict=True):
+        model.load_state_dict(models[0].state_dict())
+        found.append(torch.autograd.grad(model(x), list(model.parameters())))
+    return [torch.stack(parts).mean(0) for parts in zip(*found, strict=True)]
+
+
+def _full(buckets: Sequence[Sequence[int]], ready: Sequence[int]) -> int:
+    """Counts the buckets, in order, that have all their gradients."""
+    return next((k for k, b in enumerate(buckets) if not {*b} <= {*ready}), len(buckets))
 
 
 @exercise(
@@ -226,26 +242,28 @@ def _require_means(case: str, gradients: list[Tensor], want: list[Tensor]) -> No
     ),
 )
 def check_train(train: Callable[[nn.Module, Batches, PlayedLink, float], None]) -> str:
-    """Replicas with their own weights, on 2 and 3 ranks: those of one process on each, at the end.
-
-    The problems are drawn so that whoever clips, averages or stops otherwise ends elsewhere.
+    """Replicas with different weights on 2 and 3 ranks must end with those of one process, which
+    may begin with any rank's weights, or with their mean.
     """
     for n in (2, 3):
-        problem = draw_problem(n)
+        models, shards, enough = draw_problem(n)
+        middle = copy.deepcopy(models[0])
+        start = torch.stack([flat(model) for model in models]).mean(0)
+        nn.utils.vector_to_parameters(start, middle.parameters())
+        wanted = [*copy.deepcopy(models), middle]
+        for model in wanted:
+            train_alone(model, shards, enough)
 
-        def work(link: PlayedLink, problem: Problem = problem) -> None:
-            model, shard = problem.models[link.rank], problem.shards[link.rank]
-            train(model, list(shard), link, problem.enough)
+        def work(link: PlayedLink, problem: Any = (models, shards, enough)) -> None:
+            models, shards, enough = problem
+            train(models[link.rank], list(shards[link.rank]), link, enough)
 
-        wanted = problem.ends()
         _play(n, work)
-        _require_replicas(f"{n} ranks: ", problem.models, wanted)
+        _require_replicas(f"{n} ranks: ", [flat(m) for m in models], [flat(m) for m in wanted])
     return "2 and 3 ranks: the weights of one process with the whole batches, on each"
 
 
-def _require_replicas(case: str, models: list[nn.Module], wanted: list[Tensor]) -> None:
-    """`wanted` are the weights that are right, those that began with rank 0's first."""
-    found = [flat(model) for model in models]
+def _require_replicas(case: str, found: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
     for rank, x in enumerate(found):
         if not x.isfinite().all():
             raise Wrong(f"{case}at the end, rank {rank}'s weights are nan or infinite")
@@ -258,7 +276,7 @@ def _require_replicas(case: str, models: list[nn.Module], wanted: list[Tensor]) 
 
 
 def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
-    """Ranks played by threads; their links. Raises: Wrong for a deadlock."""
+    """Simulates ranks as threads; returns their links. Raises: Wrong for a deadlock."""
     links: dict[int, PlayedLink] = {}
 
     def play(net: SimulatedNet) -> None:

@@ -1,7 +1,7 @@
-"""An all_reduce that counts its messages and bytes, and one that takes time and nothing else.
+"""Links for chapter 12's ranks: one that counts messages, and one that only takes time.
 
-While bytes travel between machines, their processors are free: no two ranks on one machine behave
-so, whose cores are the network as well. A link that is a clock does.
+While bytes travel between machines, their CPUs are free. On one machine the cores that compute
+also carry the messages, so a slow link between machines is simulated by a clock.
 """
 
 import time
@@ -17,17 +17,14 @@ from course_utils.figures.timeline import Span, Spans
 
 
 class Work(Protocol):
-    """A message on its way."""
+    """A message that was sent."""
 
     def wait(self) -> object:
-        """Returns when the sum is there."""
+        """Waits for the sum."""
 
 
 class CountedLink:
-    """torch.distributed's all_reduce, not waited for; `messages` and `n_bytes` count the calls.
-
-    `n_bytes` are those of the tensors that were handed over, whatever the algorithm sends of them.
-    """
+    """Counts the calls of torch.distributed's all_reduce, and the bytes of their tensors."""
 
     def __init__(self) -> None:
         self.reset()
@@ -37,7 +34,7 @@ class CountedLink:
         self.messages = self.n_bytes = 0
 
     def all_reduce(self, x: torch.Tensor) -> Work:
-        """Begins to add up `x` over all ranks, in place."""
+        """Starts to sum `x` over all ranks, in place."""
         self.messages += 1
         self.n_bytes += x.nbytes
         return self._begin(x)
@@ -48,11 +45,10 @@ class CountedLink:
 
 
 class ClockLink(CountedLink):
-    """A link of time alone: it adds nothing up, and no processor works for it.
+    """A simulated link: it sums nothing, and uses no CPU.
 
-    Messages go one after the other, as NCCL's do on a stream: each takes `alpha` seconds and
-    `beta` a byte of its tensor. Who waits sleeps until its message is due. `spans` has when a
-    message was on its way and when its rank waited; `given` when each was handed over.
+    It carries one message at a time, as an NCCL stream does: each takes `alpha` seconds and `beta`
+    a byte. A rank that waits sleeps. `spans` has all messages and waits.
     """
 
     def __init__(self, alpha: float = 0.0, beta: float = 0.0) -> None:
@@ -60,34 +56,33 @@ class ClockLink(CountedLink):
         super().__init__()
 
     def reset(self) -> None:
-        """Counts from zero again; nothing is on its way."""
+        """Counts from zero again; the link is free."""
         super().reset()
-        self.spans, self.given = Spans(), list[float]()
+        self.spans = Spans()
         self._free = 0.0
 
     def clock(self, step: Callable[[], object]) -> float:
-        """Seconds of a step over this link; `given` and `spans` count from its begin."""
+        """Seconds of a step over this link; `spans` count from its start."""
         self.reset()
         start = time.perf_counter()
         step()
         end = time.perf_counter()
-        self.given = [at - start for at in self.given]
-        shifted = [replace(s, start=s.start - start, end=s.end - start) for s in self.spans]
-        self.spans = Spans([Span("rank", "compute", 0.0, end - start), *shifted])
+        self.spans = Spans(
+            [replace(s, start=s.start - start, end=s.end - start) for s in self.spans]
+        )
         return end - start
 
     def _begin(self, x: torch.Tensor) -> Work:
         now = time.perf_counter()
         begin = max(now, self._free)
         self._free = begin + self.alpha + self.beta * x.nbytes
-        self.given.append(now)
         self.spans.append(Span("link", "all_reduce", begin, self._free))
         return _Due(self._free, self.spans)
 
 
 @dataclass(frozen=True)
 class _Due:
-    """A message that is there at a time."""
+    """A message that is complete at a time."""
 
     at: float
     spans: Spans
@@ -99,19 +94,19 @@ class _Due:
 
 
 def apart(x: torch.Tensor, y: torch.Tensor) -> float:
-    """How far `x` is from `y`, relative to `y`: the norm of the difference over the norm."""
+    """Returns the norm of x − y over the norm of y."""
     return ((x - y).norm() / y.norm()).item()
 
 
 def farthest(rows: Sequence[Mapping[Any, torch.Tensor]], way: Any, origin: Any) -> float:
-    """How far any rank's tensor `way` is from rank 0's `origin`; `rows` has a dict by rank."""
+    """Returns how far any rank's tensor `way` is from rank 0's `origin`; a dict for each rank."""
     return max(apart(row[way], rows[0][origin]) for row in rows if way in row)
 
 
 class PlayedLink:
-    """Sums and broadcasts of a rank that a thread plays (`simulated_ranks`); each call waits.
+    """Sums and broadcasts of a simulated rank (`simulated_ranks`); each call waits.
 
-    `sizes` are the bytes of each message, in order; `rank` and `n` say who this is.
+    `sizes` are the bytes of each message, in order.
     """
 
     def __init__(self, net: Net) -> None:
@@ -119,12 +114,12 @@ class PlayedLink:
         self.sizes: list[int] = []
 
     def all_reduce(self, x: torch.Tensor) -> None:
-        """Adds up `x` over all ranks, in place."""
+        """Sums `x` over all ranks, in place."""
         self.sizes.append(x.nbytes)
         naive_all_reduce(x.detach(), self._net)
 
     def broadcast(self, x: torch.Tensor, source: int) -> None:
-        """Gives every rank the `x` of one, in place."""
+        """Copies the `x` of one rank to all, in place."""
         self.sizes.append(x.nbytes)
         if self.rank != source:
             self._net.receive(x.detach(), source)

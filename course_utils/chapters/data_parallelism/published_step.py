@@ -1,4 +1,4 @@
-"""A published step of ResNet-50 under DDP on 2 × A100: what is sent, and what is launched."""
+"""A published step of ResNet-50 under DDP on 2 × A100, for a timeline."""
 
 import re
 from dataclasses import replace
@@ -18,10 +18,10 @@ MARKED = re.compile(r"## (\w+) ##")
 
 
 def ddp_spans(start: float = 0.0, end: float = 1.0) -> list[Span]:
-    """The step's host, its kernels, and NCCL's with the MB of their messages.
+    """Returns the step's host, its kernels, and NCCL's with their MB, between two times of it.
 
-    What lies between two times of the step, in seconds; what goes beyond is cut off. Kernels are
-    those that the step launched, without NCCL's; gaps under 0.1 ms are closed.
+    In seconds; spans are cut off at both times. The kernels are those that the step launched,
+    without NCCL's; gaps under 0.1 ms are closed.
     """
     found = list(_traced())
     for row in published("ddp_resnet50_nccl").rows:
@@ -37,7 +37,7 @@ def ddp_spans(start: float = 0.0, end: float = 1.0) -> list[Span]:
 
 @cache
 def _traced() -> list[Span]:
-    """The host's parts as the program marked them, and when its kernels ran."""
+    """Returns the host's parts as the program marked them, and when its kernels ran."""
     trace = published_trace("ddp_resnet50")
     begin, end = next(iter(trace.steps.values()))
     called = trace.start[trace.launch]
@@ -53,28 +53,3 @@ def _traced() -> list[Span]:
         *(Span("host", name, float(a), float(b)) for name, a, b in parts),
         *(Span("kernels", "compute", a, b) for a, b in ran.tolist()),
     ]
-
-
-def ddp_messages() -> list[dict[str, str]]:
-    """The step's sums, with their units: rows of a table."""
-    return [
-        {
-            "message": f"{row['n_bytes'] / 1e6:.1f} MB",
-            "begins at": f"{1e3 * row['start_seconds']:.0f} ms",
-            "takes": f"{1e3 * row['seconds']:.1f} ms",
-        }
-        for row in published("ddp_resnet50_nccl").rows
-        if row["step"] == STEP and row["collective"] == "all_reduce"
-    ]
-
-
-def launches() -> dict[str, str]:
-    """How many launches the step has, and the means of what they take: a table's row."""
-    row = published("ddp_resnet50_kernels").rows[STEP - 1]
-    names = {
-        "a launch each": "spacing_seconds",
-        "a kernel takes": "kernel_seconds",
-        "half of the kernels begin within": "wait_seconds",
-    }
-    means = {name: f"{1e6 * row[column]:.0f} µs" for name, column in names.items()}
-    return {"launches": str(row["launches"]), **means}

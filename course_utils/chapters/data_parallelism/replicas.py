@@ -1,38 +1,36 @@
-"""Models and gradients on which chapter 12's ranks try data parallelism."""
+"""Models, samples and timed steps for chapter 12's ranks."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils.chapters.collectives.by_hand import slowest_seconds
 from course_utils.chapters.data_parallelism.links import ClockLink, CountedLink
-from course_utils.core.timing import synchronize
+from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 
-EARLY = "hooks"  # the page's name for buckets that are sent by them
-LINES = 32  # of a rank's batch
+SAMPLES = 32  # in a rank's batch
+Step = Callable[[], object]  # computes and averages the gradients of one batch
 
 
 def replica(device: torch.device | str, layers: int = 4, width: int = 128) -> GPT:
-    """A GPT, the same on every rank: of 52 tensors, 3.2 MB together, unless said."""
+    """Returns a GPT, equal on every rank: 52 parameters, 3.2 MB together, unless asked for else."""
     torch.manual_seed(0)
     return GPT(GPTConfig(len(ALPHABET), LINE, layers, heads=4, width=width)).to(device)
 
 
-def backward(model: nn.Module, batch: int = 0) -> Tensor:
-    """Adds the gradients of this rank's lines of a batch to those there are; the loss."""
-    first = (batch * dist.get_world_size() + dist.get_rank()) * LINES
-    mine = _train()[first : first + LINES].to(next(model.parameters()).device)
-    loss = answer_loss(model, mine)
-    loss.backward()
-    return loss.detach()
+def backward(model: nn.Module, batch: int = 0) -> None:
+    """Adds the gradients of this rank's 32 samples of a batch to `p.grad`."""
+    first = (batch * dist.get_world_size() + dist.get_rank()) * SAMPLES
+    mine = _train()[first : first + SAMPLES].to(next(model.parameters()).device)
+    answer_loss(model, mine).backward()
 
 
 @cache
@@ -40,169 +38,102 @@ def _train() -> Tensor:
     return Addition().train
 
 
-Ways = Mapping[str, tuple[nn.Module, Callable[[nn.Module], object]]]  # what makes gradients
+def race(steps: Mapping[str, Step]) -> dict[str, float]:
+    """Seconds of a step on the slowest rank, by way."""
+    return {way: slowest_seconds(step, 1, 0) for way, step in steps.items()}
 
 
-def step(model: nn.Module, gradients: Callable[[nn.Module], object]) -> None:
-    """A step of one of the page's ways, to the end of what a GPU has to do for it."""
-    model.zero_grad()
-    gradients(model)
-    synchronize()
-
-
-def race(models: Mapping[str, Ways]) -> dict[str, float]:
-    """Seconds of a step on the slowest rank, by "name, way"."""
-    return {
-        f"{name}, {way}": slowest_seconds(partial(step, *how), 1, warm_up=0)
-        for name, ways in models.items()
-        for way, how in ways.items()
-    }
-
-
-def sweep(link: ClockLink, by_size: Mapping[int, Ways], single: Ways) -> dict[Any, float] | None:
-    """Seconds of steps over a link, on rank 0; the others wait, and get None.
-
-    By way and KiB of a bucket; by "one by one"; and by "ready" and a place when, in a step with a
-    bucket for each gradient, that bucket is handed over.
-    """
-    if dist.get_rank() == 0:
-        alpha, beta, link.alpha, link.beta = link.alpha, link.beta, 0.0, 0.0
-        link.clock(partial(step, *single[EARLY]))
-        found: dict[Any, float] = {("ready", place): at for place, at in enumerate(link.given)}
-        link.alpha, link.beta = alpha, beta
-        found["one by one"] = link.clock(partial(step, *single["one by one"]))
-        for kib, ways in by_size.items():
-            for way in ("buckets", EARLY):
-                found[way, kib] = link.clock(partial(step, *ways[way]))
-    dist.barrier()
-    return found if dist.get_rank() == 0 else None
-
-
-def bucket_sizes(buckets: Sequence[Sequence[nn.Parameter]]) -> list[tuple[int, int]]:
-    """How many gradients each bucket has, and their bytes."""
-    return [(len(bucket), sum(p.nbytes for p in bucket)) for bucket in buckets]
-
-
-def count(link: CountedLink, ways: Ways) -> dict[str, tuple[int, int, Tensor]]:
-    """Messages, bytes and the gradient of a step by each way: a model, and what makes gradients."""
+def count(
+    link: CountedLink, steps: Mapping[str, Step], models: Mapping[str, nn.Module]
+) -> dict[str, tuple[int, int, Tensor]]:
+    """Messages and bytes of a step on a link, and the gradients that it leaves, by way."""
     found = {}
-    for way, (model, gradients) in ways.items():
+    for way, step in steps.items():
         link.reset()
-        model.zero_grad()
-        gradients(model)
-        found[way] = link.messages, link.n_bytes, flat_gradients(model)
+        step()
+        found[way] = link.messages, link.n_bytes, flat_gradients(models[way])
     return found
 
 
-def four_batches(link: CountedLink, hooks: Any) -> list[tuple[int, int, Tensor]]:
-    """Messages, bytes and the gradient of a step of four batches, by a model with hooks.
+def plan(of: Any) -> list[tuple[list[str], int]]:
+    """Returns the parameters' names and the bytes of each bucket of the page's `Bucketed`."""
+    names = {p: name for name, p in of.model.named_parameters()}
+    return [([names[p] for p in b.parameters], b.flat.nbytes) for b in of.buckets]
 
-    First where each batch sends, then where only the fourth does. `hooks` is the page's
-    `Overlapped`.
-    """
-    found = []
-    for accumulate in (False, True):
-        link.reset()
-        hooks.model.zero_grad()
-        for batch in range(4):
-            hooks.sync = not accumulate or batch == 3
-            backward(hooks.model, batch)
-            if hooks.sync:
-                hooks.finish()
-        found.append((link.messages, link.n_bytes, flat_gradients(hooks.model)))
+
+@dataclass(frozen=True)
+class Watched:
+    """Seconds of one step, from its start: `forward` pass's end, `ready` gradients, `end`."""
+
+    forward: float
+    ready: Mapping[str, float]
+    end: float
+    sent: Sequence[Span]
+
+    @property
+    def backward_seconds(self) -> float:
+        """Seconds from the end of the forward pass to the last gradient."""
+        return max(self.ready.values()) - self.forward
+
+    @property
+    def exposed_seconds(self) -> float:
+        """Seconds from the last gradient to the end of the step."""
+        return self.end - max(self.ready.values())
+
+    def spans(self, way: str) -> list[Span]:
+        """Returns three rows of a timeline: the rank, its gradients, the link."""
+        last, tick = max(self.ready.values()), self.end / 500
+        found = [
+            Span(f"{way}: rank", "forward", 0.0, self.forward),
+            Span(f"{way}: rank", "backward", self.forward, last),
+            Span(f"{way}: rank", "wait", last, self.end),
+        ]
+        found += [Span(f"{way}: gradients", "ready", at - tick, at) for at in self.ready.values()]
+        for place, s in enumerate(self.sent, 1):
+            found.append(Span(f"{way}: link", "all_reduce", s.start, s.end, str(place)))
+        return found
+
+
+def watch(link: ClockLink, of: Any) -> Watched:
+    """Runs a step of the page's `Bucketed` over a simulated link, and notes its times."""
+    forward, ready = [0.0], dict[str, float]()
+    hooks = [of.model.register_forward_hook(lambda *_: forward.append(time.perf_counter()))]
+    for name, p in of.model.named_parameters():
+
+        def note(_: Tensor, name: str = name) -> None:
+            ready[name] = time.perf_counter()
+
+        hooks.append(p.register_post_accumulate_grad_hook(note))
+    began = time.perf_counter()
+    end = link.clock(of.step)
+    for hook in hooks:
+        hook.remove()
+    sent = [s for s in link.spans if s.label == "all_reduce"]
+    return Watched(forward[-1] - began, {n: at - began for n, at in ready.items()}, end, sent)
+
+
+def watch_all(link: ClockLink, cases: Mapping[Any, Any]) -> dict[Any, Watched]:
+    """Returns a watched step of each case, on rank 0; the others wait, and return nothing."""
+    found = {}
+    if dist.get_rank() == 0:
+        found = {case: watch(link, of) for case, of in cases.items()}
+    dist.barrier()
     return found
 
 
 def inputs(device: torch.device | str) -> Tensor:
-    """25 samples of nine features, the same on every rank."""
+    """Returns 25 samples of nine features, the same on every rank."""
     return torch.randn(25, 9, generator=torch.Generator().manual_seed(0)).to(device)
 
 
 def small_net(*between: nn.Module) -> nn.Sequential:
-    """Nine features to thirteen, with other layers between: the same weights on every rank."""
+    """Returns a net from 9 features to 13, with `between` inside: equal weights on every rank."""
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(9, 32), *between, nn.Linear(32, 13))
 
 
-class _Sum(torch.autograd.Function):
-    """The sum over all ranks: as every rank's loss depends on it, so is its gradient's."""
-
-    @staticmethod
-    def forward(_ctx: Any, x: Tensor) -> Tensor:
-        total = x.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _Sum.forward(ctx, gradient)
-
-
-class SyncNorm(nn.BatchNorm1d):
-    """BatchNorm whose mean and variance are those of all ranks' samples: two sums in a step."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        count = torch.full_like(x[0], len(x))
-        total: Any = _Sum.apply(torch.stack([x.sum(0), x.square().sum(0), count]))
-        mean, squares = total[:2] / total[2]
-        return (x - mean) / (squares - mean**2 + self.eps).sqrt() * self.weight + self.bias
-
-
-def flat_weights(model: nn.Module) -> Tensor:
-    """The weights, one behind the other."""
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
-
-
 def flat_gradients(model: nn.Module) -> Tensor:
-    """The gradients, one behind the other; zeros before there are any."""
+    """Returns all gradients of a model as one vector, zeros for those it has not."""
     return torch.cat(
         [(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in model.parameters()]
     )
-
-
-def batches_counted(device: torch.device | str) -> int:
-    """What a BatchNorm under DDP has counted after one batch, begun at 100 on every rank but 0.
-
-    DDP gives its ranks the buffers of rank 0 at every forward pass.
-    """
-    norm = nn.BatchNorm1d(9).to(device)
-    ddp = DistributedDataParallel(norm)
-    norm.get_buffer("num_batches_tracked").fill_(100 * dist.get_rank())
-    ddp(inputs(device))
-    return int(norm.get_buffer("num_batches_tracked"))
-
-
-class _Half(nn.Sequential):
-    """A model that leaves out its last layer."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        used: Tensor = self[0](x)
-        return used.sum()
-
-
-def sums_of_half(device: torch.device | str, **options: Any) -> list[int]:
-    """All_reduces in each of three steps of DDP whose loss leaves out a layer.
-
-    Raises: RuntimeError, DDP's, in the second step without an option for such models.
-    """
-    ddp, x = DistributedDataParallel(_Half(*small_net()).to(device), **options), inputs(device)
-    return [sums_in(lambda: ddp(x).backward()) for _ in range(3)]
-
-
-def sums_in(work: Callable[[], object]) -> int:
-    """How many all_reduces torch begins on this rank during `work()`: DDP's own are among them."""
-    with _Calls() as calls:
-        work()
-    return calls.sums
-
-
-class _Calls(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.sums = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:  # every call of an operator, made in Python or in C++
-        self.sums += str(func).startswith("c10d.allreduce_")
-        return func(*args, **(kwargs or {}))

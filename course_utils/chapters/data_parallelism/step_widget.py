@@ -6,7 +6,7 @@ from functools import partial
 import ipywidgets as widgets
 
 from course_utils.chapters.collectives.costs import Link
-from course_utils.chapters.data_parallelism.scaling import Cluster, efficiency, step_spans
+from course_utils.chapters.data_parallelism.scaling import Cluster, step_spans
 from course_utils.core.measurement import format_ratio
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import Picture
@@ -19,9 +19,9 @@ LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink"
 
 
 def step_timeline(measured: float | None = None) -> Controls:
-    """Ranks, tokens, parameters, link and overlap, over the two rows of one step.
+    """Makes the widget: ranks, tokens, parameters, link and overlap, above the two rows of a step.
 
-    `measured` is an efficiency of the reader's own, to be shown beside the predicted one.
+    `measured` is the reader's own efficiency, shown beside the predicted one.
     """
     return Controls(
         partial(draw_step, measured=measured),
@@ -42,7 +42,7 @@ def draw_step(
     overlap: bool,
     measured: float | None,
 ) -> tuple[Picture, str]:
-    """The step's timeline, and as HTML its efficiency and the reader's own beside it.
+    """Draws the step, and returns its efficiency as HTML, with the reader's own beside it.
 
     A step takes 6 FLOP a token and parameter, and sends gradients in BF16.
     """
@@ -56,12 +56,7 @@ def draw_step(
     title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
-    return draw(spans, title, ["compute", "network"], exact=True), said + own
-
-
-def efficiency_by_link(ranks: int, tokens: int, millions: int) -> dict[str, float]:
-    """The efficiency that the widget shows with overlap, for each of its links."""
-    return {link: efficiency(_cluster(ranks, link), *_step(tokens, millions)) for link in LINKS}
+    return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said + own
 
 
 def _cluster(ranks: int, link: str) -> Cluster:
@@ -69,6 +64,6 @@ def _cluster(ranks: int, link: str) -> Cluster:
 
 
 def _step(tokens: int, millions: int) -> tuple[float, float, int]:
-    """FLOP and gradient bytes of a rank's step, and the buckets that they are sent in."""
+    """Returns FLOP, gradient bytes and number of buckets of a rank's step."""
     n_bytes = 2e6 * millions
     return 6e6 * tokens * millions, n_bytes, max(1, round(n_bytes / BUCKET_BYTES))

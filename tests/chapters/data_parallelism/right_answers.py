@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from tests.chapters.data_parallelism.wrong_answers import BROADCAST, COPIED
+from tests.chapters.data_parallelism.wrong_answers import BROADCAST
 from tests.support.patches import changed
 
 
@@ -31,6 +31,42 @@ def count_and_gradients_in_one_message(gradients, count, net):
     parts = (x[1:] / x[0]).split([gradient.numel() for gradient in gradients])
     for gradient, part in zip(gradients, parts, strict=True):
         gradient.copy_(part.view_as(gradient))
+
+
+class Part:
+    def __init__(self, parameters):
+        self.parameters, self.missing = parameters, len(parameters)
+        self.flat = torch.empty(sum(p.numel() for p in parameters))
+        parts = self.flat.split([p.numel() for p in parameters])
+        self.views = {p: part.view_as(p) for p, part in zip(parameters, parts, strict=True)}
+
+    def take(self, p):
+        p.grad = self.views[p].copy_(p.grad)
+        self.missing -= 1
+
+
+def gradients_that_are_views(model, limit, net):
+    groups = [[]]
+    for p in [*model.parameters()][::-1]:
+        net.broadcast(p.data, 0)
+        if groups[-1] and sum(q.nbytes for q in groups[-1]) + p.nbytes > limit:
+            groups.append([])
+        groups[-1].append(p)
+    parts = [Part(group) for group in groups]
+    waiting = [*parts]
+
+    def ready(p):
+        next(part for part in parts if p in part.views).take(p)
+        while waiting and not waiting[0].missing:
+            part = waiting.pop(0)
+            net.all_reduce(part.flat)
+            part.flat /= net.n
+            part.missing = len(part.parameters)
+        if not waiting:
+            waiting.extend(parts)
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(ready)
 
 
 def an_optimizer(model, batches, net, enough):
@@ -76,19 +112,17 @@ RIGHT = {
         weighs_first,
         count_and_gradients_in_one_message,
     ],
-    "data_parallelism.buckets": changed(
-        "data_parallelism.buckets",
-        divides_before_it_sends={
-            "net.all_reduce(x)": "x /= net.n\n        net.all_reduce(x)",
-            "x / net.n": "x",
-        },
-        other_gradients_in_the_list={
-            "buckets, size =": "given, gradients = gradients, [g.clone() for g in gradients]\n"
-            "    buckets, size =",
-            COPIED: f"{COPIED}\n    given[:] = gradients",
-        },
-        new_data={COPIED: "gradient.data = part.view_as(gradient)"},
-    ),
+    "data_parallelism.ddp": [
+        gradients_that_are_views,
+        *changed(
+            "data_parallelism.ddp",
+            divides_before_it_sends={
+                "flatten() for p in bucket])": "flatten() for p in bucket]) / net.n",
+                "(flat / net.n)": "flat",
+            },
+            new_gradients={"p.grad.copy_(part.view_as(p))": "p.grad = part.view_as(p).clone()"},
+        ),
+    ],
     "data_parallelism.train": [
         an_optimizer,
         gradients_and_loss_in_one_message,

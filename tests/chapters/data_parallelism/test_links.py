@@ -1,4 +1,4 @@
-"""Links between ranks: one that is a clock, and played ones that add up."""
+"""Links between ranks: one simulated by a clock, and those of simulated ranks."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from course_utils.chapters.data_parallelism.links import ClockLink, PlayedLink, 
 
 @pytest.fixture
 def sleep(monkeypatch):
-    """Moves a clock that stands still otherwise; the link looks at it."""
+    """Moves the clock that the link reads; nothing else does."""
     now = [0.0]
 
     def by(seconds):
@@ -32,11 +32,11 @@ def test_a_clocks_messages_go_one_after_the_other_each_for_its_latency_and_its_b
     assert link.clock(step) == 1.25 + 0.75
     sent = [(span.start, span.end) for span in link.spans if span.label == "all_reduce"]
     assert sent == [(0, 1.25), (1.25, 2)]
-    assert (link.messages, link.n_bytes, link.given) == (2, 48, [0, 0])
+    assert (link.messages, link.n_bytes) == (2, 48)
     assert all(x.eq(1).all() for x in parts)  # time, and no sum
 
 
-def test_a_message_that_is_handed_over_later_begins_then_and_who_comes_late_does_not_wait(sleep):
+def test_a_later_message_begins_when_it_is_sent_and_a_late_rank_does_not_wait(sleep):
     link, x = ClockLink(0.25), torch.ones(1)
 
     def step():
@@ -47,7 +47,7 @@ def test_a_message_that_is_handed_over_later_begins_then_and_who_comes_late_does
 
     assert link.clock(step) == 2.25
     sent = [(span.start, span.end) for span in link.spans if span.label == "all_reduce"]
-    assert sent == [(0, 0.25), (2, 2.25)] and link.given == [0, 2]
+    assert sent == [(0, 0.25), (2, 2.25)]
 
 
 def test_the_farthest_rank_counts_and_one_without_that_tensor_does_not():
@@ -56,7 +56,7 @@ def test_the_farthest_rank_counts_and_one_without_that_tensor_does_not():
     assert farthest(rows, "a", "b") == 2 and farthest(rows, "b", "b") == 0
 
 
-def test_played_links_add_up_share_and_keep_sizes():
+def test_simulated_links_sum_broadcast_and_keep_sizes():
     def work(net):
         link, x, y = PlayedLink(net), torch.full((3,), float(net.rank)), torch.tensor([net.rank])
         link.all_reduce(x)

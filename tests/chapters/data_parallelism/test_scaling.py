@@ -1,4 +1,4 @@
-"""What a step costs on n devices: formula and timeline, latency found again."""
+"""What a step costs on n devices: formula and timeline."""
 
 import random
 
@@ -7,11 +7,8 @@ import pytest
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import (
     Cluster,
-    Trained,
-    by_latency,
     efficiency,
     exposed_seconds,
-    fit_latency,
     messages_seconds,
     step_spans,
 )
@@ -42,17 +39,3 @@ def test_the_last_bucket_always_shows_and_all_of_a_slow_network():
     assert exposed_seconds(9.0, 2.0, 4) == 0.5
     assert exposed_seconds(9.0, 2.0) == 2.0
     assert exposed_seconds(9.0, 100.0, 3) == pytest.approx(96.0)
-
-
-def made(base, messages):
-    """A training whose steps take `base` seconds and 4 µs for each step of its rings."""
-    throughput = {n: 1000 / (base + messages * (n - 1) * 4e-6) for n in (128, 256, 512)}
-    return Trained(1000, messages, throughput)
-
-
-def test_a_latency_is_found_again_in_throughputs_that_it_made():
-    models = [made(0.5, 48), made(15.0, 240)]
-    alpha = fit_latency(models, 128, 256)
-    assert alpha == pytest.approx(4e-6)
-    for model in models:
-        assert by_latency(model, alpha, 256, 512) == pytest.approx(model.throughput[512])

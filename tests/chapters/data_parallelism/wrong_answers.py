@@ -3,8 +3,9 @@
 from tests.support.patches import changed
 
 MEAN = "gradient /= total"
-FULL = "size + gradient.nbytes > limit"
-COPIED = "gradient.copy_(part.view_as(gradient))"
+FULL, SENT_BACK = "size + p.nbytes > limit", "p.grad.copy_(part.view_as(p))"
+HOOKED = "while len(sent) < len(buckets) and ready.issuperset(buckets[len(sent)]):"
+BEHIND = "sum(buckets[:len(sent) + 2], [])"
 BROADCAST, BACKWARD = "net.broadcast(p, 0)", "        loss.backward()\n"
 CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
 UPDATE = """        with torch.no_grad():
@@ -30,29 +31,26 @@ WRONG = {
         of_another_shape={MEAN: f"{MEAN}\n    gradients[:] = [g[None] for g in gradients]"},
         loses_the_gradients={MEAN: f"{MEAN}\n    gradients.clear()"},
     ),
-    "data_parallelism.buckets": changed(
-        "data_parallelism.buckets",
-        one_message_each={"not buckets": "True"},
-        first_gradient_first={"reversed(gradients)": "gradients"},
-        forgets_the_last_bucket={"in buckets:": "in buckets[:-1]:"},
-        mixes_the_types={"gradient.dtype != buckets[-1][0].dtype": "False"},
-        one_bucket_for_all={"gradient.dtype != buckets[-1][0].dtype": "False", FULL: "False"},
-        closes_a_bucket_that_is_full={FULL: "size >= limit"},
-        a_large_one_joins={FULL: f"{FULL} >= gradient.nbytes"},
-        others_join_a_large_one={FULL: "size <= limit < size + gradient.nbytes"},
-        counts_numbers={
-            FULL: "size + gradient.numel() > limit",
-            "size += gradient.nbytes": "size += gradient.numel()",
+    "data_parallelism.ddp": changed(
+        "data_parallelism.ddp",
+        no_broadcast={"        net.broadcast(p, 0)\n": ""},
+        a_sum_instead_of_a_mean={"(flat / net.n)": "flat"},
+        keeps_its_own_gradient={SENT_BACK: "pass"},
+        sends_at_the_end={
+            HOOKED: "while len(ready) == len([*model.parameters()]) and len(sent) < len(buckets):"
         },
-        four_bytes_each={
-            FULL: "size + 4 * gradient.numel() > limit",
-            "size += gradient.nbytes": "size += 4 * gradient.numel()",
+        as_they_come={
+            HOOKED: "for bucket in [b for b in buckets if any(p is q for q in b)"
+            " and ready.issuperset(b)]:",
+            "send(buckets[len(sent)])": "send(bucket)",
         },
-        goes_on_counting_after_a_type={"size = 0\n": f"size = 0 if {FULL} else size\n"},
-        leaves_out_large_ones={
-            "in reversed(gradients)": "in [g for g in gradients[::-1] if g.nbytes <= limit]"
-        },
-        keeps_fp32={COPIED: f"{COPIED}\n    gradients[:] = [g.float() for g in gradients]"},
+        one_message_each={FULL: "True"},
+        one_bucket_for_all={FULL: "not buckets"},
+        closes_a_bucket_past_its_limit={FULL: "not buckets or size >= limit"},
+        counts_numbers={FULL: "size + p.numel() > limit", "+= p.nbytes": "+= p.numel()"},
+        first_parameter_first={"reversed(list(model.parameters()))": "model.parameters()"},
+        only_one_step={"        if len(sent) == len(buckets):\n": "        if False:\n"},
+        one_bucket_behind={HOOKED: HOOKED.replace("buckets[len(sent)]", BEHIND)},
     ),
     "data_parallelism.train": changed(
         "data_parallelism.train",

@@ -76,10 +76,9 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
     },
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
-        "(128, 64, 32)": "[32]",
         "(4, 2, 1)": "[1]",
-        "real_results, real_steps\\n": (
-            "real_results, real_steps; GPTConfig.small = GPTConfig.tiny\\n"
+        "import real_steps\\n": (
+            "import real_steps; real_steps.GPTConfig.small = real_steps.GPTConfig.tiny\\n"
         ),
     },
 }
