@@ -1,4 +1,4 @@
-"""Chapter 13's exercise on ZeRO-1: steps on several ranks, against one device's."""
+"""Chapter 13's exercises on ZeRO-1 and ZeRO-2: steps on several ranks, against one device's."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ STEPS, RATE, MOMENTUM = 3, 0.1, 0.9
 
 @dataclass(frozen=True)
 class After:
-    """What a rank had after a step: its weights, the bytes of its state, and what it sent."""
+    """A rank after a step: its weights, the bytes of its state, and what it sent."""
 
     weights: Tensor
     state_bytes: int
@@ -47,7 +47,7 @@ def judge(step: Callable[..., Any], n: int, numbers: int) -> None:
 
 
 def alone(begin: Tensor, gradients: Tensor) -> list[Tensor]:
-    """The weights after each step on one device, by torch's own SGD."""
+    """Returns the weights after each step on one device, by torch's own SGD."""
     weights, after = begin.clone().requires_grad_(), []
     optimizer = torch.optim.SGD([weights], lr=RATE, momentum=MOMENTUM)
     for gradient in gradients:
@@ -57,8 +57,38 @@ def alone(begin: Tensor, gradients: Tensor) -> list[Tensor]:
     return after
 
 
+def judge_ready(ready: Callable[..., Any], n: int, sizes: Mapping[str, int], steps: int) -> None:
+    """Runs `steps` micro-batches on `n` ranks, units of `sizes`. Raises: Wrong for a mistake."""
+    given = {unit: torch.randn(steps, n, size) for unit, size in sizes.items()}
+    where = f"{n} ranks, units of {', '.join(map(str, sizes.values()))}: "
+
+    def work(net: CountedNet) -> Any:
+        kept, whole = dict[Any, Any](), sum(4 * math.ceil(size / n) for size in sizes.values())
+        for step in range(steps):
+            for unit, size in sizes.items():
+                net.reset()
+                ready(unit, given[unit][step, net.rank].clone(), kept, net)
+                sent, most = net.sent_bytes, ring_bytes(size, n)
+                if sent > most:
+                    calls = ", ".join(net.calls)
+                    want = f"want {most}, one reduce_scatter"
+                    raise Wrong(f"{where}a call sends {sent} bytes ({calls}), {want}")
+                if (held := kept_bytes(kept)) > whole:
+                    want = f"want {whole}, a shard of each; a view counts as what it looks at"
+                    raise Wrong(f"{where}after a call `kept` holds {held} bytes, {want}")
+        return kept
+
+    for rank, kept in enumerate(play(n, work)):
+        for unit, gradients in given.items():
+            mean = torch.nn.functional.pad(gradients.mean(1).sum(0), (0, -sizes[unit] % n))
+            if unit not in kept:
+                raise Wrong(f"{where}rank {rank} has no kept[{unit!r}]; it has {[*kept]}")
+            case = f"{where}rank {rank}, after {steps} micro-batches: kept[{unit!r}]"
+            compare(kept[unit], mean.chunk(n)[rank], case, 1e-5, 1e-5)
+
+
 def kept_bytes(state: Any) -> int:
-    """Bytes of the tensors and arrays in a state; a view counts as all that it keeps alive.
+    """Returns the bytes of a state's tensors and arrays; a view counts as all that it keeps alive.
 
     A single number is free. Containers and torch's optimizers are looked into.
     """
