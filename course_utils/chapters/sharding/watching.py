@@ -88,22 +88,18 @@ def most_whole(model: nn.Module, step: Callable[[], Any]) -> int:
         whole = (p for p in model.parameters() if not isinstance(p, DTensor))
         most = max(most, sum(p.nbytes for p in whole))
 
+    def look_in_backward(_layer: Any, _inputs: Any, output: Tensor) -> None:
+        output.register_hook(look)
+
     layers = [layer for layer in model.modules() if not list(layer.children())]
     hooks = [layer.register_forward_pre_hook(look) for layer in layers]
-    hooks += [layer.register_forward_hook(_when_backward_comes(look)) for layer in layers]
+    hooks += [layer.register_forward_hook(look_in_backward) for layer in layers]
     try:
         step()
     finally:
         for hook in hooks:
             hook.remove()
     return most
-
-
-def _when_backward_comes(look: Callable[[], None]) -> Callable[[Any, Any, Tensor], None]:
-    def after(_module: Any, _inputs: Any, output: Tensor) -> None:
-        output.register_hook(lambda _: look())
-
-    return after
 
 
 def gradient_bytes(model: nn.Module) -> int:
