@@ -148,6 +148,8 @@ def fill_with_nan(given):
     """Makes every tensor of floats in what an answer was given NaN; whether there was one."""
     if isinstance(given, list | tuple):
         return any([fill_with_nan(one) for one in given])
+    if isinstance(given, dict):
+        return fill_with_nan(list(given.values()))
     if isinstance(given, torch.nn.Module):
         return fill_with_nan(list(given.parameters()))
     if isinstance(given, torch.Tensor) and given.is_floating_point():

@@ -18,7 +18,7 @@ KINDS = {  # of states: type, how many of them, and the stage from which they ar
 
 
 def held_bytes(parameters: int, ranks: int, stage: int) -> dict[str, int]:
-    """Bytes a rank, by kind: counted from tensors that hold no numbers, cut by torch.chunk.
+    """Returns a rank's bytes by kind, of tensors that hold no numbers, cut by torch.chunk.
 
     FSDP2 cuts so, and pads every shard to the first one's size.
     """
@@ -79,3 +79,19 @@ def check_zero1(step: Callable[..., Any]) -> str:
         "2, 3 and 4 ranks, lengths that divide and don't: one device's weights after each of "
         "three steps, no more bytes than an all_reduce, and a shard of momentum"
     )
+
+
+@exercise(
+    "shard.zero2",
+    todo="write ready(unit, gradient, kept, net): reduce a unit's gradient, keep its shard.",
+    hints=(
+        "Pad as in exercise 2, and reduce_scatter at once: a later call brings another unit.",
+        "The second micro-batch brings the same unit again: its mean is added to kept[unit].",
+    ),
+)
+def check_zero2(ready: Callable[..., Any]) -> str:
+    """Three micro-batches on 2 to 4 ranks: the shards of the summed means, bytes sent and kept."""
+    odd = 3 * random.randint(3, 9) + 1
+    for n, last in ((2, 8), (3, odd), (4, 27)):
+        step_problems.judge_ready(ready, n, {"head": last, "block 1": 12, "block 0": 12}, 3)
+    return "2, 3 and 4 ranks, three units, three micro-batches: shards of the sum of their means"

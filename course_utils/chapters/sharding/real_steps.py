@@ -1,14 +1,16 @@
-"""Chapter 13's step of real size, on GPUs: what `record_each` calls for a row.
+"""Chapter 13's step of real size, on GPUs: `record_each` calls it for a row.
 
-One GPU shows FSDP's way through the code and its bytes; what gathers cost shows on two or more.
+One GPU shows the bytes of each way, and what offloading costs; what gathers cost shows on two or
+more.
 """
 
+import gc
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
@@ -16,14 +18,21 @@ import notebook_ranks as ranks
 from course_utils.chapters.data_parallelism import real_steps
 from course_utils.workloads.gpt import GPT, GPTConfig
 
-WAYS = ("a copy each (DDP)", "a unit a block", "nothing is freed", "one unit")
+WAYS: dict[str, dict[str, Any]] = {  # by name: what fully_shard is given
+    "a copy each (DDP)": {},
+    "a unit per block": {},
+    "nothing is freed": {"reshard_after_forward": False},
+    "one unit": {},
+    "shards on the host": {"offload_policy": CPUOffloadPolicy()},
+}
 
 
 def sharded_row(case: dict[str, Any]) -> dict[str, Any]:
-    """GPT small's step on `gpus` GPUs with `batch` texts each, by a `way` of WAYS.
+    """Returns seconds and peak bytes of GPT small's step on `gpus` GPUs by a `way` of WAYS.
 
-    Seconds of the slowest rank; the most bytes that rank 0's tensors took. Weights are FP32, what
-    is computed BF16: DDP by autocast, FSDP by its policy.
+    `batch` is the number of sequences on each. Seconds are the slowest rank's; the peak is what
+    torch's allocator gave out on rank 0. Weights are FP32, matmuls BF16: DDP by autocast, FSDP by
+    its policy.
     """
     real_steps.on_gpus(case["gpus"])
     found: dict[str, Any] = ranks.run(time_way, case["way"], GPTConfig.small(), case["batch"])[0]
@@ -31,16 +40,22 @@ def sharded_row(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def time_way(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
-    """What `sharded_row` says, on the ranks that run."""
+    """Runs one way's step on a rank; returns what `sharded_row` does.
+
+    First it frees the model of the row before: DDP's and FSDP's are cycles of references.
+    """
+    gc.collect()
+    torch.cuda.empty_cache()
     torch.manual_seed(0)
     tokens = torch.randint(config.vocabulary, (batch, config.context), device="cuda")
     model = GPT(config).cuda()
-    wrapped = DistributedDataParallel(model) if way == WAYS[0] else _sharded(model, way)
+    is_copy = "DDP" in way
+    wrapped = DistributedDataParallel(model) if is_copy else _sharded(model, way)
     optimizer = torch.optim.AdamW(wrapped.parameters(), 1e-4)
 
     def step() -> Tensor:
         optimizer.zero_grad()
-        with torch.autocast("cuda", torch.bfloat16, enabled=way == WAYS[0]):
+        with torch.autocast("cuda", torch.bfloat16, enabled=is_copy):
             loss = F.cross_entropy(wrapped(tokens).flatten(0, 1).float(), tokens.flatten())
         loss.backward()
         optimizer.step()
@@ -52,11 +67,7 @@ def time_way(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
 def _sharded(model: GPT, way: str) -> torch.nn.Module:
     mesh = init_device_mesh("cuda", (torch.distributed.get_world_size(),))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    how: dict[str, Any] = {"mesh": mesh, "mp_policy": policy}
-    if way == "nothing is freed":
-        how["reshard_after_forward"] = False
-    if way != "one unit":
-        for block in model.blocks:
-            fully_shard(block, **how)
-    fully_shard(model, **how)
+    for block in [] if way == "one unit" else model.blocks:
+        fully_shard(block, mesh=mesh, mp_policy=policy, **WAYS[way])
+    fully_shard(model, mesh=mesh, mp_policy=policy, **WAYS[way])
     return model

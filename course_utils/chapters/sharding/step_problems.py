@@ -1,8 +1,7 @@
-"""Chapter 13's exercise on ZeRO-1: steps on several ranks, against one device's."""
+"""Chapter 13's exercises on ZeRO-1 and ZeRO-2: steps on several ranks, against one device's."""
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,38 +15,31 @@ from course_utils.lesson.exercises import Wrong
 STEPS, RATE, MOMENTUM = 3, 0.1, 0.9
 
 
-@dataclass(frozen=True)
-class After:
-    """What a rank had after a step: its weights, the bytes of its state, and what it sent."""
-
-    weights: Tensor
-    state_bytes: int
-    sent_bytes: int
-    calls: tuple[str, ...]
-
-
 def judge(step: Callable[..., Any], n: int, numbers: int) -> None:
     """Runs three steps on `n` ranks with so many weights. Raises: Wrong for what isn't right."""
     begin, gradients = torch.randn(numbers), torch.randn(STEPS, n, numbers)
     wanted = alone(begin, gradients.mean(1))
 
-    def work(net: CountedNet) -> list[After]:
-        weights, state = begin.clone(), dict[str, Any]()
-        return [_run(step, weights, mine[net.rank].clone(), state, net) for mine in gradients]
+    def work(net: CountedNet) -> list[Any]:
+        weights, state, after = begin.clone(), dict[str, Any](), []
+        for mine in gradients:
+            net.reset()
+            step(weights, mine[net.rank].clone(), state, net)
+            after.append((weights.clone(), kept_bytes(state), net.sent_bytes, net.calls))
+        return after
 
-    found = play(n, work)
-    for place, want in enumerate(wanted):
-        for rank in range(n):
+    for rank, steps in enumerate(play(n, work)):
+        before = begin
+        for place, (weights, kept, sent, calls) in enumerate(steps):
             case = f"{n} ranks, {numbers} weights, step {place + 1}, rank {rank}: "
-            before = begin if place == 0 else found[rank][place - 1].weights
-            _require_weights(case, found[rank][place].weights, want, before)
-    for rank, steps in enumerate(found):
-        for after in steps:
-            _require_little(f"{n} ranks, {numbers} weights: rank {rank} ", after, n, numbers)
+            _require_weights(case, weights, wanted[place], before)
+            before = weights
+            case = f"{n} ranks, {numbers} weights: rank {rank} "
+            _require_little(case, kept, sent, ", ".join(calls), n, numbers)
 
 
 def alone(begin: Tensor, gradients: Tensor) -> list[Tensor]:
-    """The weights after each step on one device, by torch's own SGD."""
+    """Returns the weights after each step on one device, by torch's own SGD."""
     weights, after = begin.clone().requires_grad_(), []
     optimizer = torch.optim.SGD([weights], lr=RATE, momentum=MOMENTUM)
     for gradient in gradients:
@@ -57,8 +49,38 @@ def alone(begin: Tensor, gradients: Tensor) -> list[Tensor]:
     return after
 
 
+def judge_ready(ready: Callable[..., Any], n: int, sizes: Mapping[str, int], steps: int) -> None:
+    """Runs `steps` micro-batches on `n` ranks, units of `sizes`. Raises: Wrong for a mistake."""
+    given = {unit: torch.randn(steps, n, size) for unit, size in sizes.items()}
+    where = f"{n} ranks, units of {', '.join(map(str, sizes.values()))}: "
+
+    def work(net: CountedNet) -> Any:
+        kept, whole = dict[Any, Any](), sum(4 * math.ceil(size / n) for size in sizes.values())
+        for step in range(steps):
+            for unit, size in sizes.items():
+                net.reset()
+                ready(unit, given[unit][step, net.rank].clone(), kept, net)
+                sent, most = net.sent_bytes, ring_bytes(size, n)
+                if sent > most:
+                    calls = ", ".join(net.calls)
+                    want = f"want {most}, one reduce_scatter"
+                    raise Wrong(f"{where}a call sends {sent} bytes ({calls}), {want}")
+                if (held := kept_bytes(kept)) > whole:
+                    want = f"want {whole}, a shard of each; a view counts as what it looks at"
+                    raise Wrong(f"{where}after a call `kept` holds {held} bytes, {want}")
+        return kept
+
+    for rank, kept in enumerate(play(n, work)):
+        for unit, gradients in given.items():
+            mean = torch.nn.functional.pad(gradients.mean(1).sum(0), (0, -sizes[unit] % n))
+            if unit not in kept:
+                raise Wrong(f"{where}rank {rank} has no kept[{unit!r}]; it has {[*kept]}")
+            case = f"{where}rank {rank}, after {steps} micro-batches: kept[{unit!r}]"
+            compare(kept[unit], mean.chunk(n)[rank], case, 1e-5, 1e-5)
+
+
 def kept_bytes(state: Any) -> int:
-    """Bytes of the tensors and arrays in a state; a view counts as all that it keeps alive.
+    """Returns the bytes of a state's tensors and arrays; a view counts as all that it keeps alive.
 
     A single number is free. Containers and torch's optimizers are looked into.
     """
@@ -80,14 +102,6 @@ def _tensors(state: Any) -> list[Tensor]:
     return [state] if isinstance(state, Tensor) and state.numel() > 1 else []
 
 
-def _run(
-    step: Callable[..., Any], weights: Tensor, gradient: Tensor, state: Any, net: CountedNet
-) -> After:
-    net.reset()
-    step(weights, gradient, state, net)
-    return After(weights.clone(), kept_bytes(state), net.sent_bytes, tuple(net.calls))
-
-
 def _require_weights(case: str, got: Tensor, want: Tensor, before: Tensor) -> None:
     def why() -> str:
         if torch.equal(got, before):
@@ -97,12 +111,12 @@ def _require_weights(case: str, got: Tensor, want: Tensor, before: Tensor) -> No
     compare(got, want, f"{case}the weights", 1e-5, 1e-5, why)
 
 
-def _require_little(case: str, after: After, n: int, numbers: int) -> None:
+def _require_little(case: str, kept: int, sent: int, calls: str, n: int, numbers: int) -> None:
     """No more bytes than one reduce_scatter and one all_gather, no larger state than a shard."""
     most, shard = ring_bytes(numbers, n, times=2), 4 * math.ceil(numbers / n)
-    if after.sent_bytes > most:
-        sent = f"sends {after.sent_bytes} bytes in a step ({', '.join(after.calls)})"
-        raise Wrong(f"{case}{sent}, want {most}: no more than an all_reduce of the gradient")
-    if after.state_bytes > shard and numbers > 1:
-        keeps = f"keeps {after.state_bytes} bytes in state between steps"
+    if sent > most:
+        sends = f"sends {sent} bytes in a step ({calls})"
+        raise Wrong(f"{case}{sends}, want {most}: no more than an all_reduce of the gradient")
+    if kept > shard and numbers > 1:
+        keeps = f"keeps {kept} bytes in state between steps"
         raise Wrong(f"{case}{keeps}, want its shard's {shard}; a view counts as what it looks at")

@@ -61,6 +61,18 @@ def one_collective_by_parts(weights, gradient, state, net):
         weights[part] = net.all_gather(own)[: len(weights[part])]
 
 
+def adds_in_place(unit, gradient, kept, net):
+    shard = _mean(gradient, net)
+    kept.setdefault(unit, torch.zeros_like(shard)).add_(shard)
+
+
+def pads_by_hand(unit, gradient, kept, net):
+    whole = torch.zeros(math.ceil(len(gradient) / net.n) * net.n)
+    whole[: len(gradient)] = gradient
+    shard = net.reduce_scatter(whole).div_(net.n)
+    kept[unit] = kept[unit] + shard if unit in kept else shard
+
+
 RIGHT = {
     "shard.bytes": [a_table, a_padded_model],
     "shard.zero1": [
@@ -69,4 +81,5 @@ RIGHT = {
         gathers_the_momentum,
         one_collective_by_parts,
     ],
+    "shard.zero2": [adds_in_place, pads_by_hand],
 }

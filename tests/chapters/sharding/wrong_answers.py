@@ -37,6 +37,17 @@ def an_optimizer_of_everything(weights, gradient, state, net):
     optimizer.step()
 
 
+def all_reduces_and_cuts(unit, gradient, kept, net):
+    mean = net.all_reduce(_padded(gradient, net)) / net.n
+    kept[unit] = kept.get(unit, 0) + mean.chunk(net.n)[net.rank].clone()
+
+
+def keeps_whole_gradients(unit, gradient, kept, net):
+    """As stage 1 does: it would reduce them after the last micro-batch."""
+    kept[unit] = kept.get(unit, 0) + gradient
+
+
+KEEP = "kept[unit] = kept.get(unit, 0) + mean"
 SHARD, BYTES = "-(-parameters // ranks)", "weights + gradients + optimizer"
 SCATTER = "net.reduce_scatter(F.pad(gradient, zeros))"
 OWN = "[size * net.rank :][:size]"
@@ -85,6 +96,21 @@ WRONG = {
             },
             keeps_the_gradient={COPY: f'{COPY}\n    state["gradient"] = gradient'},
             only_rank_0_updates={"size =": "if net.rank:\n        return\n    size ="},
+        ),
+    ],
+    "shard.zero2": [
+        all_reduces_and_cuts,
+        keeps_whole_gradients,
+        *changed(
+            "shard.zero2",
+            only_the_last_micro_batch={KEEP: "kept[unit] = mean"},
+            only_the_first_micro_batch={KEEP: "kept.setdefault(unit, mean)"},
+            a_sum_over_ranks={" / net.n": ""},
+            one_shard_for_all_units={KEEP: 'kept["sum"] = kept.get("sum", 0) + mean'},
+            for_lengths_that_divide={"(0, -len(gradient) % net.n)": "(0, 0)"},
+            pads_in_front={"(0, -len": "(-len", "% net.n)": "% net.n, 0)"},
+            keeps_the_gradient_too={KEEP: f"{KEEP}\n    kept['whole'] = gradient"},
+            gathers_the_sum={KEEP: "kept[unit] = kept.get(unit, 0) + net.all_gather(mean)"},
         ),
     ],
 }
