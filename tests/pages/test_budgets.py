@@ -23,7 +23,6 @@ WORDS_A_MINUTE, MINUTES_A_PREDICTION = 130, 1.5
 OVER: dict[str, dict[str, float]] = {
     "12": {"predictions": 17, "claims": 34},
     "13": {"cells": 170, "predictions": 26, "claims": 71, "words": 4557, "minutes": 1.54},
-    "14": {"predictions": 14, "claims": 29},
 }
 
 
