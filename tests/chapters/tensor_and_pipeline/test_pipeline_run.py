@@ -100,7 +100,7 @@ def test_torchs_schedules_of_one_stage_per_rank_refuse_two():
         torch_schedule("GPipe", 4, 8, chunks=2)
 
 
-def test_every_rank_and_kind_is_drawn_and_said_and_measured_times_are_marked():
+def test_every_rank_and_kind_is_drawn_and_said():
     runs = {"one": torch_schedule("GPipe", 4, 8), "two": torch_schedule("ZBVZeroBubble", 2, 8, 2)}
     picture = draw_pipelines("Two", {name: simulate(run).spans() for name, run in runs.items()})
     assert "rank 3: forward × 8, backward × 8; to 27" in picture.drawn
