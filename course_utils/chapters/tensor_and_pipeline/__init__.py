@@ -6,7 +6,8 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "pipeline_pictures": "draw_pipelines",
-        "pipeline_run": "UNIT_TIMES simulate torch_schedule",
-        "watched_stage": "Sleeper WatchedStage together",
+        "pipeline_run": "UNIT_TIMES one_f_one_b simulate torch_schedule",
+        "pipeline_widget": "pipeline_explorer",
+        "sleeper": "Sleeper",
     },
 )

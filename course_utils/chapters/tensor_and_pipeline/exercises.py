@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -11,11 +10,11 @@ import torch
 from torch import Tensor
 
 from course_utils.chapters.sharding.counted_net import CountedNet, play, ring_bytes
+from course_utils.chapters.tensor_and_pipeline.pipeline_run import simulate
 from course_utils.lesson.answers import against, as_list, as_numbers, compare, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
-# ---- The exercise on tensor parallelism: a block on several ranks, against the whole
-# one.
+# ---- Tensor parallelism: a block on several ranks, against the whole one.
 
 CUT = {"up": 1, "up_bias": 0, "down": 0, "down_bias": None}  # along which dimension, if at all
 NAMES = ("y", "grad_x", *(f"the gradient of {name}" for name in CUT))
@@ -23,33 +22,28 @@ DIMENSIONS = (None, None, *CUT.values())
 CLOSE = 1e-4
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a rank made, in the order of NAMES; its calls and the bytes it sent, each way."""
-
-    made: list[Any]
-    calls: dict[str, tuple[str, int]]
-
-
 def judge(block: Callable[..., Any], n: int) -> None:
-    """Runs a block and its backward pass on `n` ranks. Raises: Wrong for what isn't right."""
+    """Runs a block and its backward pass on `n` ranks. Raises: Wrong for the first difference."""
     x, weights, grad = draw()
     shards = [cut(w, n, along) for w, along in zip(weights, CUT.values(), strict=True)]
 
-    def work(net: CountedNet) -> Ran:
+    def work(net: CountedNet) -> tuple[list[Any], dict[str, tuple[str, int]]]:
         shard = tuple(parts[net.rank].clone() for parts in shards)
         return _run(block, x.clone(), shard, grad.clone(), net)
 
     found, case = play(n, work), f"{n} ranks: " if n > 1 else "1 rank: "
-    for place, made in enumerate(whole(x, weights, grad)):
-        got = [ran.made[place] for ran in found]
-        _require(f"{case}{NAMES[place]}", got, cut(made, n, DIMENSIONS[place]))
-    most = {way: ring_bytes(like.numel(), n, times=2) for way, like in _sent(x, grad).items()}
-    for rank, ran in enumerate(found):
-        for way, (calls, sent) in ran.calls.items():
-            if sent > most[way]:
+    for place, right in enumerate(whole(x, weights, grad)):
+        got, wants = [results[place] for results, _ in found], cut(right, n, DIMENSIONS[place])
+        for rank, (part, want) in enumerate(zip(got, wants, strict=True)):
+            why = partial(_why, got, wants, rank)
+            compare(part, want, f"{case}{NAMES[place]} on rank {rank}", CLOSE, CLOSE, why)
+    summed = {"forwards": grad, "backwards": x}  # of y's shape and of x's
+    for rank, (_, traffic) in enumerate(found):
+        for way, (calls, sent) in traffic.items():
+            most = ring_bytes(summed[way].numel(), n, times=2)
+            if sent > most:
                 sends = f"rank {rank} sends {sent} bytes {way} ({calls})"
-                raise Wrong(f"{case}{sends}, want the {most[way]} of one all_reduce")
+                raise Wrong(f"{case}{sends}, want the {most} of one all_reduce")
 
 
 def draw() -> tuple[Tensor, list[Tensor], Tensor]:
@@ -68,18 +62,14 @@ def whole(x: Tensor, weights: list[Tensor], grad: Tensor) -> list[Tensor]:
 
 
 def cut(tensor: Tensor, n: int, along: int | None) -> list[Tensor]:
-    """Each rank's part; the whole for each where it isn't cut."""
+    """Each rank's part, or the whole for each if it isn't cut."""
     return [tensor] * n if along is None else list(tensor.chunk(n, along))
-
-
-def _sent(x: Tensor, grad: Tensor) -> dict[str, Tensor]:
-    """What is added up over the ranks, each way: one of y's shape, and one of x's."""
-    return {"forwards": grad, "backwards": x}
 
 
 def _run(
     block: Callable[..., Any], x: Tensor, shard: tuple[Tensor, ...], grad: Tensor, net: CountedNet
-) -> Ran:
+) -> tuple[list[Any], dict[str, tuple[str, int]]]:
+    """A rank's results, in the order of NAMES, and its calls and bytes sent, each way."""
     y, backward = _parts(block(x, shard, net), 2, "y and backward")
     if not callable(backward):
         raise Wrong(f"you return {shown(backward)} beside y, want the function backward(grad)")
@@ -88,7 +78,7 @@ def _run(
     net.reset()
     grad_x, gradients = _parts(backward(grad), 2, "grad_x and the gradients, from backward")
     made = [y, grad_x, *_parts(gradients, len(CUT), f"gradients of {', '.join(CUT)}")]
-    return Ran(made, calls | {"backwards": (", ".join(net.calls), net.sent_bytes)})
+    return made, calls | {"backwards": (", ".join(net.calls), net.sent_bytes)}
 
 
 def _parts(answer: Any, count: int, want: str) -> list[Any]:
@@ -98,14 +88,8 @@ def _parts(answer: Any, count: int, want: str) -> list[Any]:
     return found
 
 
-def _require(case: str, got: list[Any], wants: list[Tensor]) -> None:
-    for rank, (part, want) in enumerate(zip(got, wants, strict=True)):
-        why = partial(_why, got, wants, rank)
-        compare(part, want, f"{case} on rank {rank}", CLOSE, CLOSE, why)
-
-
 def _why(got: list[Any], wants: list[Tensor], rank: int) -> str:
-    """What wrong parts tell by themselves: a whole that was added up, a term that wasn't."""
+    """Names the mistake that wrong parts reveal, such as a whole that was summed."""
     n, part, want = len(wants), got[rank], wants[rank]
     near = partial(torch.allclose, rtol=CLOSE, atol=CLOSE)
     if n == 1 or not all(isinstance(x, Tensor) and x.shape == want.shape for x in got):
@@ -115,55 +99,23 @@ def _why(got: list[Any], wants: list[Tensor], rank: int) -> str:
     if near(n * part, want):
         return f": a part in {n} of it"
     if near(torch.stack(got).sum(0), want):
-        return ": a term of a sum, which was not added up"
+        return ": a term of a sum, which was not summed"
     if want.dim() == 2 and near(part - want, (part - want)[:1].expand_as(want)):
         return ": off by the same in each row"
     return ""
 
 
-# ---- Models to cut into stages: what an answer to the exercise is tried on, and judged by.
+# ---- Models to cut into stages.
 
-GPT_SMALL = [0, *[69] * 12, 308]  # MFLOP a token: embedding, blocks, head; about those of the page
+GPT_SMALL = [0, *[69] * 12, 308]  # MFLOP per token: embedding, blocks, head
 EDGES: list[tuple[list[int], int]] = [
-    ([5], 1),
-    ([3, 1, 4, 1, 5], 1),
-    ([2, 7, 1, 8], 4),
-    ([0, 0, 0, 9], 2),
-    ([0, 0, 0], 3),
-    ([9, 1, 1, 1, 1, 1], 3),
-    ([1, 1, 1, 1, 1, 9], 3),
-    ([4, 4, 4, 5, 5, 5, 1], 3),
-    (GPT_SMALL, 4),
-]
-
-
-def cuts_tried(balance: Callable[[list[int], int], Any]) -> str:
-    """Tries `balance` on each edge, random costs and a model of 128 layers; says on what.
-
-    Raises: Wrong for no cut, and for one whose largest part could be smaller.
-    """
-    drawn = [_drawn(random.randint(2, 14)) for _ in range(60)]
-    large = [0, *random.choices(range(900, 1100), k=126), 3000]
-
-    def answer(costs: list[int], ranks: int) -> int:
-        layers = list(costs)
-        return costliest(balance(costs, ranks), layers, ranks)
-
-    def why(costs: list[int], ranks: int) -> str:
-        return ", for the rank that costs most"
-
-    against(answer, least_largest, [*EDGES, *drawn, (large, 16)], why=why)
-    return f"{len(EDGES)} edges, {len(drawn)} random models, and one of 128 layers on 16 ranks"
-
-
-def _drawn(layers: int) -> tuple[list[int], int]:
-    """Costs with a few large ones among them, and a number of ranks that they are enough for."""
-    costs = random.choices([0, 1, 2, 3, 5, 8, 13, 40], k=layers)
-    return costs, random.randint(1, layers)
+    ([5], 1), ([3, 1, 4, 1, 5], 1), ([2, 7, 1, 8], 4), ([0, 0, 0, 9], 2), ([0, 0, 0], 3),
+    ([9, 1, 1, 1, 1, 1], 3), ([1, 1, 1, 1, 1, 9], 3), ([4, 4, 4, 5, 5, 5, 1], 3), (GPT_SMALL, 4),
+]  # fmt: skip
 
 
 def costliest(answer: Any, costs: Sequence[int], ranks: int) -> int:
-    """The cost of the costliest rank. Raises: Wrong for counts that aren't a cut of these costs."""
+    """The cost of the costliest rank. Raises: Wrong for counts that don't cut these costs."""
     counts = as_numbers(answer)
     you = f"of {shown(costs)} on {ranks} ranks you return {shown(counts)}"
     if len(counts) != ranks:
@@ -179,9 +131,8 @@ def costliest(answer: Any, costs: Sequence[int], ranks: int) -> int:
 def least_largest(costs: Sequence[int], ranks: int) -> int:
     """The largest sum of a contiguous part, in the best cut into `ranks` parts or fewer.
 
-    For costs of 0 or more a part can be cut further and gets no larger: with as many layers as
-    ranks, the best cut into exactly `ranks` parts that hold a layer each is as good. Bisection over
-    the limit: filled one after the other, how many parts does it take?
+    Cutting a part further makes no part larger, so exactly `ranks` parts are as good. Bisection
+    over the limit: filled one after the other, how many parts does it take?
     """
     low, high = max(costs), sum(costs)
     while low < high:
@@ -199,10 +150,10 @@ def least_largest(costs: Sequence[int], ranks: int) -> int:
     "shard.wrong_collective",
     todo="write block(x, shard, net) as `broken` was meant: right on any number of ranks.",
     hints=(
-        "On two ranks, write beside each line whether what it makes is whole on every rank, "
-        "this rank's own part, or one of two terms of a sum.",
-        "Only terms of a sum may be all_reduced. What is whole and is added up counts n times; "
-        "what is a term and isn't added up is too little.",
+        "For two ranks, write beside each line whether its result is whole on every rank, this "
+        "rank's own part, or one of two terms of a sum.",
+        "Only terms of a sum may be all_reduced. A whole that is summed counts n times; a term "
+        "that isn't summed is too little.",
         "hidden @ down is a term, down_bias is whole. grad is whole, so grad.sum(0) is, too; "
         "grad_hidden is this rank's columns, and grad_hidden @ up.T a term.",
     ),
@@ -218,17 +169,75 @@ def check_wrong_collective(block: Callable[..., Any]) -> str:
 
 
 @exercise(
-    "shard.balance",
-    todo="write balance(costs, ranks): layers a rank, so that the costliest costs least.",
+    "shard.one_f_one_b",
+    todo="write one_f_one_b(ranks, batches): a list of actions for each rank.",
     hints=(
-        "The last rank takes the layers from some cut on. Whatever cut it is, the ranks before it "
+        "How many forward passes can rank r do before the first backward pass reaches it? The "
+        "last rank needs none but its own, the rank before one more.",
+        "After min(p - 1 - r, m) forwards, repeat for each backward: the next forward, if there "
+        "is one left, then the next backward.",
+    ),
+)
+def check_one_f_one_b(answer: Callable[[int, int], Any]) -> str:
+    """Edges and random sizes: no deadlock, a step as short as GPipe's, 1F1B's activations."""
+    sizes = [(1, 1), (1, 3), (2, 1), (2, 2), (4, 2), (3, 7), (4, 8), (8, 16)]
+    sizes += [(random.randint(2, 6), random.randint(2, 20)) for _ in range(4)]
+    for ranks, batches in sizes:
+        judge_schedule(answer(ranks, batches), ranks, batches)
+    return (
+        f"{len(sizes)} pipelines of up to 8 ranks: no deadlock, idle for (p - 1)/(m + p - 1), and "
+        "rank r holds at most p - r micro-batches"
+    )
+
+
+def judge_schedule(answer: Any, ranks: int, batches: int) -> None:
+    """Simulates a schedule. Raises: Wrong if it deadlocks, takes longer or holds more than 1F1B."""
+    case = f"ranks={ranks}, batches={batches}"
+    orders = [as_list(order, "a list for each rank") for order in as_list(answer)]
+    if len(orders) != ranks:
+        raise Wrong(f"{case}: you return {len(orders)} lists, want {ranks}")
+    schedule = [[(*as_list(one, "(rank, kind, i)"),) for one in order] for order in orders]
+    for rank, order in enumerate(schedule):
+        want = {(rank, kind, i) for kind in "FB" for i in range(batches)}
+        if wrong := [one for one in order if one not in want]:
+            raise Wrong(f"{case}: rank {rank} can't do {wrong[0]}")
+        if missing := sorted(want - {*order}):
+            raise Wrong(f"{case}: rank {rank} never does {missing[0]}")
+    try:
+        run = simulate(schedule)
+    except ValueError as error:
+        raise Wrong(f"{case}: {error}") from None
+    for rank, held in enumerate(run.alive):
+        if held > (most := min(ranks - rank, batches)):
+            raise Wrong(f"{case}: rank {rank} holds {held} micro-batches, want at most {most}")
+    if run.makespan > (least := 3 * (batches + ranks - 1)):
+        raise Wrong(f"{case}: the step takes {run.makespan} forward passes, want {least}")
+
+
+@exercise(
+    "shard.balance",
+    todo="write balance(costs, ranks): how many layers each rank gets.",
+    hints=(
+        "The last rank takes the layers from some cut on. Wherever that is, the ranks before it "
         "should do their best with the rest: the same question, smaller.",
         "Or ask the other way: given a limit, how many ranks does it take, each filled until the "
         "next layer is too much? Look for the smallest limit for which they are enough.",
-        "A rank without a layer is no rank: if your cut needs fewer ranks than there are, cut "
-        "parts of several layers once more. No part gets dearer by that.",
+        "If your cut needs fewer ranks than there are, cut parts of several layers once more. No "
+        "part gets more expensive by that.",
     ),
 )
 def check_balance(balance: Callable[[list[int], int], Any]) -> str:
-    """Edges, random costs with dear layers among them, and 128 layers on 16 ranks: any best cut."""
-    return cuts_tried(balance)
+    """Edges, random costs with large ones among them, and 128 layers on 16 ranks: any best cut."""
+    drawn = []
+    for _ in range(60):
+        costs = random.choices([0, 1, 2, 3, 5, 8, 13, 40], k=random.randint(2, 14))
+        drawn.append((costs, random.randint(1, len(costs))))
+    large = [0, *random.choices(range(900, 1100), k=126), 3000]
+
+    def answer(costs: list[int], ranks: int) -> int:
+        layers = list(costs)
+        return costliest(balance(costs, ranks), layers, ranks)
+
+    cases = [*EDGES, *drawn, (large, 16)]
+    against(answer, least_largest, cases, why=lambda *_: ", for the rank that costs most")
+    return f"{len(EDGES)} edges, {len(drawn)} random models, and one of 128 layers on 16 ranks"

@@ -1,4 +1,4 @@
-"""Pipelines drawn below each other on one axis of time, so that the shorter is seen to be."""
+"""Draws pipelines below each other on one time axis."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -25,13 +25,11 @@ def draw_pipelines(
     pipelines: Mapping[str, list[Span]],
     *,
     unit: str = "forward passes of one micro-batch on one stage",
-    live: bool = False,
 ) -> style.Picture:
-    """A panel for each pipeline, a row for each of its ranks; numbers are micro-batches.
+    """Draws a panel for each pipeline and a row for each rank; numbers are micro-batches.
 
-    Spans are as `PipelineRun.spans` gives them, labelled F, B, I or W, with a + for a rank's later
-    stages, which are paler; in the unit that is named. `live` ones were measured here.
-    Raises: ValueError for a pipeline without spans.
+    Spans are those of `PipelineRun.spans`: labelled F, B, I or W, with a + for a rank's later
+    stages, which are paler. Raises: ValueError for a pipeline without spans.
     """
     from matplotlib.patches import Patch
 
@@ -47,7 +45,7 @@ def draw_pipelines(
     said = [f"x: {unit}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
-        said += [name, *_told(spans, unit, live)]
+        said += [name, *_told(spans, unit)]
     later = any(len(s.label) > 1 for p in pipelines.values() for s in p)
     panels[-1].set(xlim=(0, longest))
     panels[-1].set_xlabel(f"{unit}{' (paler: a later stage)' if later else ''}", fontsize=11)
@@ -66,14 +64,14 @@ def _end(spans: list[Span]) -> float:
     return max(s.end for s in spans) - min(s.start for s in spans)
 
 
-def _told(spans: list[Span], unit: str, live: bool) -> Iterator[str]:
-    """A line for each rank."""
+def _told(spans: list[Span], unit: str) -> Iterator[str]:
+    """The alternative text: a line for each rank."""
     first = min(s.start for s in spans)
     for rank in sorted({s.row for s in spans}):
         bars = [
             (_kind(s.label), s.start - first, s.end - first, s.note) for s in spans if s.row == rank
         ]
-        yield alt_text.spans(rank, bars, unit, live)
+        yield alt_text.spans(rank, bars, unit)
 
 
 def _kind(label: str) -> str:

@@ -19,6 +19,17 @@ def by_autograd(x, shard, net):
     return [y, backward]
 
 
+def in_three_phases(ranks, batches):
+    orders = []
+    for rank in range(ranks):
+        warm = min(ranks - rank, batches)
+        forwards = [[rank, "F", i] for i in range(batches)]
+        backwards = [[rank, "B", i] for i in range(batches)]
+        steady = [x for pair in zip(backwards, forwards[warm:], strict=False) for x in pair]
+        orders.append((*forwards[:warm], *steady, *backwards[batches - warm :]))
+    return orders
+
+
 RIGHT = {
     "shard.wrong_collective": [
         by_autograd,
@@ -35,5 +46,6 @@ RIGHT = {
             },
         ),
     ],
+    "shard.one_f_one_b": [in_three_phases],
     "shard.balance": balance_answers.RIGHT,
 }
