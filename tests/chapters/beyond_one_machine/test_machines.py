@@ -1,4 +1,4 @@
-"""What a reader takes home: the scripts; and, where Slurm and Open MPI are, that they start ranks."""
+"""The scripts that a reader takes home; and, where Slurm and Open MPI are, that they start ranks."""
 
 import os
 import shutil
