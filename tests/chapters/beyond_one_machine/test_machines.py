@@ -1,4 +1,4 @@
-"""The scripts that a reader takes home; and, where Slurm and Open MPI are, that they start ranks."""
+"""Scripts that a reader takes home; and, where Slurm and Open MPI are, that they start ranks."""
 
 import os
 import shutil
