@@ -25,16 +25,18 @@ def draw_spread(
     y_label: str,
     predicted: Mapping[str, Mapping[float, float]] | None = None,
     log: str = "x",
+    bottom: float | None = None,
 ) -> style.Picture:
     """Draws the median of the seeds as a mark, and their range as a bar, for each x of each line.
 
-    `predicted` are curves by label, dotted; one of a single point is drawn as a ring. `log` names
-    the axes that are logarithmic, in ticks at the values of x that were measured.
+    `predicted` are curves by label, in the order of `lines`, dotted and dashed; one of a single
+    point is a hollow mark. `log` names the axes that are logarithmic, in ticks at the values of x
+    that were measured. The y axis begins at `bottom`, if that is given.
     """
     figure, axes = style.one_panel(title, 4.4)
     said = [alt_text.axes(x_label, y_label, log)]
     for place, (label, points) in enumerate(lines.items()):
-        colour = style.shade(style.COLOURS["live"], 2 * place, 2 * len(lines))
+        colour = style.shade(style.COLOURS["live"], 2 * place, max(4, 2 * len(lines) - 1))
         middle = {x: median(values) for x, values in points.items()}
         below = [middle[x] - min(values) for x, values in points.items()]
         above = [max(values) - middle[x] for x, values in points.items()]
@@ -43,26 +45,29 @@ def draw_spread(
             marker=MARKERS[place % len(MARKERS)], label=label, linewidth=1,
         )  # fmt: skip
         said.append(alt_text.curve(f"{label}, median", middle, live=True))
-    for label, curve in (predicted or {}).items():
-        _draw_predicted(axes, label, curve)
+    for place, (label, curve) in enumerate((predicted or {}).items()):
+        _draw_predicted(axes, label, curve, place)
         said.append(alt_text.curve(label, curve, live=True))
     _scale(axes, log, sorted({x for points in lines.values() for x in points}))
     axes.set(xlabel=x_label, ylabel=y_label)
+    axes.set_ylim(bottom=bottom)
     axes.grid(True)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=11)
     origin = "live: marks are medians of the seeds, bars reach from the least to the most"
     return style.render(figure, title, [*said, style.say_origins(figure, [origin])], 48)
 
 
-def _draw_predicted(axes: "Axes", label: str, curve: Mapping[float, float]) -> None:
-    """A dotted line, or a ring around a single point."""
+def _draw_predicted(axes: "Axes", label: str, curve: Mapping[float, float], place: int) -> None:
+    """A dotted line, a dashed one as the second; or a hollow mark around a single point."""
     x, y = list(curve), list(curve.values())
     if len(x) > 1:
-        axes.plot(x, y, color=style.INK, linestyle=(0, (1, 1.5)), linewidth=1.6, label=label)
+        axes.plot(
+            x, y, color=style.INK, linestyle=(":", "--")[place % 2], linewidth=1.6, label=label
+        )
     else:
         axes.plot(
-            x, y, color="none", marker="o", markersize=17, markeredgecolor=style.INK,
-            markeredgewidth=1.6, linestyle="none", label=label,
+            x, y, color="none", marker=MARKERS[place % len(MARKERS)], markersize=14,
+            markeredgecolor=style.INK, markeredgewidth=1.6, linestyle="none", label=label,
         )  # fmt: skip
 
 
