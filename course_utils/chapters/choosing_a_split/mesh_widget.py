@@ -31,7 +31,7 @@ COLOURS = {
     "gradients": byte_bars.PARTS["gradient"],
     "optimizer states": byte_bars.PARTS["optimizer state"],
     "gathered weights": byte_bars.PARTS["half copy"],
-    "unreduced gradients": "#B5A642",
+    "unreduced gradients": "#332288",
     "activations": byte_bars.PARTS["activation"],
     "logits": "#CC3311",
     "a layer recomputed": "#882255",
