@@ -28,7 +28,7 @@ def pipeline_explorer(schedules: Mapping[str, Callable[[int, int], Schedule]]) -
         draw,
         "A pipeline schedule: who computes when",
         order=choice("schedule", tuple(schedules), next(iter(schedules))),
-        ranks=slider("ranks", (1, 2, 3, 4, 6, 8), 4),
+        ranks=slider("ranks", (1, 2, 3, 4, 6, 8), 8),
         batches=slider("micro-batches", (1, 2, 4, 8, 16, 32), 8),
         last=slider("the last stage costs", (1, 2, 3, 4, 5), 1),
     )

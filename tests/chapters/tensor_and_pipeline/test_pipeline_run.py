@@ -113,10 +113,10 @@ def test_every_rank_and_kind_is_drawn_and_said():
 def test_the_explorer_redraws_for_another_schedule_and_a_costlier_last_stage():
     explorer = pipeline_explorer({"GPipe": gpipe, "zero bubble": zero_bubble})
     order, ranks, batches, last, _, reading = explorer.children
-    assert "27% idle" in reading.value and "<b>8, 8, 8, 8</b>" in reading.value
+    assert "47% idle" in reading.value and "<b>8, 8, 8, 8, 8, 8, 8, 8</b>" in reading.value
     order.value = "zero bubble"
-    assert "11% idle" in reading.value
+    assert "23% idle" in reading.value
     last.value = 5
-    assert "11% idle" not in reading.value
+    assert "23% idle" not in reading.value
     ranks.value, batches.value = 1, 1
     assert "0% idle; the step takes <b>15</b>" in reading.value
