@@ -20,7 +20,7 @@ from course_utils.workloads.gpt import GPT, GPTConfig
 
 WAYS: dict[str, dict[str, Any]] = {  # by name: what fully_shard is given
     "a copy each (DDP)": {},
-    "a unit per block": {},
+    "a unit a block": {},
     "nothing is freed": {"reshard_after_forward": False},
     "one unit": {},
     "shards on the host": {"offload_policy": CPUOffloadPolicy()},
