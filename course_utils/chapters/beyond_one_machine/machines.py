@@ -126,7 +126,7 @@ def _batch(name: str, program: Path, environment: dict[str, str]) -> str:
     log = job.with_suffix(".log")
     job.write_text("\n".join(kept) + "\n", encoding="utf-8")
     (program.parent / "as_rank.sh").write_text(script("as_rank.sh"), encoding="utf-8")
-    words = f"sbatch --parsable --overcommit --time=5 --output={log} {job} {program}"
+    words = f"sbatch --parsable --overcommit --time=10 --output={log} {job} {program}"
     number = _output(words.split(), environment, program.parent).strip()
     end = time.monotonic() + LIMIT_SECONDS  # `sbatch --wait` notices an end up to a minute late
     while time.monotonic() < end and _output(["squeue", "--noheader", f"--jobs={number}"], {}):
