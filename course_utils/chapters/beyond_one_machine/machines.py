@@ -67,7 +67,8 @@ def link_rows(program: str | Path, mbit_per_s: int, sizes: tuple[int, ...]) -> l
     rows = []
     for limit in (None, mbit_per_s) if _prepared() else ():
         with _two_machines(limit):
-            said = _both(program, *map(str, sizes))
+            agents = [_agent(machine, "2", program, *map(str, sizes)) for machine in ADDRESSES]
+            said = "".join(agent.communicate(timeout=LIMIT_SECONDS)[0] for agent in agents)
         rows += [{"mbit_per_s": limit, **row} for row in _json_lines(said)]
     return rows
 
@@ -190,20 +191,6 @@ def _agent(machine: str, nnodes: str, program: str | Path, *words: str) -> "subp
                           "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}),
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-
-
-def _both(program: str | Path, *words: str) -> str:
-    """What `program` prints on both machines. Agents that don't find each other are begun anew."""
-    for last in (False, False, True):
-        agents = [_agent(machine, "2", program, *words) for machine in ADDRESSES]
-        try:
-            return "".join(agent.communicate(timeout=LIMIT_SECONDS / 2)[0] for agent in agents)
-        except subprocess.TimeoutExpired:
-            for machine in ADDRESSES:
-                _end(machine)
-            if last:
-                raise
-    raise AssertionError
 
 
 def _json_lines(said: str) -> list[dict[str, Any]]:
