@@ -52,8 +52,8 @@ def load(path: str | Path, world_size: int | None = None) -> State:
     if world_size not in (None, saved):
         raise CheckpointError(
             f"{path.name} was saved by {saved} ranks, and here are {world_size}. Start {saved}; "
-            "or load it without world_size: weights, optimizer and position in the data fit any "
-            f"number that divides the batch, the {saved} random states don't."
+            "or load it without world_size: weights and optimizer fit any number of ranks; the "
+            f"position, counted in steps, and the {saved} random states don't."
         )
     state: State = found["state"]
     return state
