@@ -92,7 +92,7 @@ def member_rows(program: str | Path) -> list[dict[str, Any]]:
         rows = _json_lines(stays.communicate(timeout=LIMIT_SECONDS)[0])
     events = ["the first machine", "a second joins", "the second is lost"]
     return [
-        {"event": event, "after_s": row.pop("at") - begin, **row}
+        {"event": event, "after_seconds": row.pop("at") - begin, **row}
         for event, row in zip(events, rows, strict=False)
     ]
 
