@@ -75,7 +75,7 @@ def test_what_somebody_has_worked_on_is_not_removed_and_what_cannot_be_made_chan
     for worked_on in (
         "README.md",
         f"notebooks/{STEM}.ipynb",
-        "tests/chapters/choosing_a_split/new.py",
+        "tests/chapters/your_own_run/new.py",
     ):
         path = course / worked_on
         text = path.read_text() if path.exists() else "own"
