@@ -1,7 +1,4 @@
-"""Nothing visible under a question gives its answer away: claims and answers are collapsed.
-
-`SECOND_EDITION` lists the pages that are not rewritten yet. It may only shrink.
-"""
+"""Nothing visible under a question gives its answer away: claims and answers are collapsed."""
 
 import ast
 import re
@@ -11,7 +8,6 @@ import pytest
 from tests.pages.test_structure import cells, chapters, source
 from tests.support.page_claims import calls_of
 
-SECOND_EDITION: set[str] = set()
 ANSWERED = re.compile(r"^Answer(?: \([^)]*\))?: (.*)", re.M)
 
 
@@ -60,11 +56,7 @@ def problems(page):
 
 @chapters
 def test_claims_and_answers_are_collapsed_and_no_code_gives_an_answer_away(path):
-    found = list(problems(cells(path)))
-    if path.stem[:2] in SECOND_EDITION:
-        assert found, f"{path.stem} keeps the rule: take it out of SECOND_EDITION"
-    else:
-        assert found == []
+    assert list(problems(cells(path))) == []
 
 
 def cell(source, hidden=False, text="", **output):

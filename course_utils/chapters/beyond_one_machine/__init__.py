@@ -9,6 +9,5 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "launching": "Launched write_program",
         "machines": "launcher_rows link_rows member_rows script",
         "save_widget": "save_explorer",
-        "stopped_runs": "share_kept",
     },
 )

@@ -7,7 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "deepspeed_guest": "deepspeed_rows",
         "real_steps": "WAYS sharded_row",
-        "watching": "Traffic all_numbers gradient_bytes most_whole",
+        "watching": "Traffic gradient_bytes most_whole",
         "ways_widget": "ways_explorer",
     },
 )

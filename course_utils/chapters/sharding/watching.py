@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 # ---- What ranks send, counted where torch dispatches their collectives: FSDP's and yours.
 
@@ -118,13 +117,3 @@ def gradient_bytes(model: nn.Module) -> int:
     for unit in units:
         unit.reshard()
     return n_bytes
-
-
-def all_numbers(states: Any) -> Tensor:
-    """Returns every number of the floating-point tensors in `states`, flat, in their order.
-
-    DTensors are gathered for it, so every rank must call it. Step counts are left out.
-    """
-    whole = (t.full_tensor() if isinstance(t, DTensor) else t for t in tree_leaves(states))
-    kept = [t for t in whole if torch.is_tensor(t) and t.is_floating_point() and t.dim()]
-    return torch.cat([t.detach().flatten() for t in kept])
