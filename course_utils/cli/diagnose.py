@@ -1,0 +1,38 @@
+"""`python -m course_utils diagnose script.py`: a report on the screen, in a page and as JSON."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from course_utils.core import files
+from course_utils.diagnose.diagnosis import diagnose
+from course_utils.diagnose.passes import Script, ScriptError
+from course_utils.diagnose.report import in_words
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command; the exit status is the script's where the script fails."""
+    if not Path(options.script).is_file():
+        print(f"There is no script {options.script}.", file=sys.stderr)
+        return 1
+    script = Script(
+        options.script, options.arguments, options.steps, options.seconds, show=options.show
+    )
+    try:
+        report = diagnose(script, options.minutes, not options.no_changes, say=_say)
+    except ScriptError as error:
+        print(
+            f"{error}\n{options.script} failed by itself; above is its own message.",
+            file=sys.stderr,
+        )
+        return error.status
+    print(in_words(report))
+    if options.json:
+        files.write_whole(options.json, msgspec.json.format(msgspec.json.encode(report)))
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,63 @@
+"""Diagnoses a training function in the notebook's own process."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_utils.diagnose import changes
+from course_utils.diagnose.diagnosis import diagnose
+from course_utils.diagnose.looking import Looker
+from course_utils.diagnose.program import theirs
+from course_utils.diagnose.records import Report, Seen
+from course_utils.diagnose.watching import Enough, Watch
+
+
+@dataclass
+class Function:
+    """A function that trains; each pass calls it again, and stops it after enough steps."""
+
+    function: Callable[[], Any]
+    steps: int = 40
+    seconds: float = 20.0
+    path: str = "this notebook"
+    arguments: list[str] = field(default_factory=list)
+
+    def run(self, change: str = "", look: bool = False) -> Seen:
+        """One pass. An error of the function's own is kept in what was seen."""
+        watch, ended, error = Watch(self.steps, self.seconds), "finished", ""
+        watch.install()
+        looker = Looker(watch) if look else None
+        try:
+            if change:
+                changes.apply(change, watch)
+            self.function()
+        except Enough:
+            ended = "stopped"
+        except Exception as failed:
+            ended, error = "error", theirs(failed)
+        finally:
+            if looker:
+                looker.stop()
+            watch.remove()
+        seen = watch.seen()
+        seen.change, seen.ended, seen.error = change, ended, error
+        seen.applied = watch.facts["applied"]
+        seen.look = looker.look() if looker else None
+        return seen
+
+
+def watch(
+    function: Callable[[], Any], steps: int = 40, minutes: float = 3.0, try_changes: bool = True
+) -> Report:
+    """Calls a training function several times, and returns the report on its steps.
+
+    The function makes its own model and loader, so that each pass begins alike. `in_words(report)`
+    is the text. Raises: ScriptError with its traceback where it fails before it has made steps.
+    """
+    said = (lambda text: print(text, file=sys.stderr)) if sys.stderr.isatty() else _nothing
+    return diagnose(Function(function, steps), minutes, try_changes, said)
+
+
+def _nothing(text: str) -> None:
+    pass

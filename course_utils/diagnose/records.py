@@ -1,0 +1,169 @@
+"""What crosses from a watched run to the command, and from the command to other programs."""
+
+from typing import Any
+
+import msgspec
+
+Line = tuple[str, int]  # a file and a line in it
+NOWHERE: Line = ("", 0)
+
+
+class Mark(msgspec.Struct, array_like=True):
+    """Something the run did: begin and end in seconds, which object, and the user's line.
+
+    `kind`: next (a loader's batch), iter (a loader's iterator was made), forward (of an outermost
+    module), backward, step (of an optimizer), save (torch.save), gc, compile.
+    `flag` of a forward: 1 with gradients, +2 in training mode. Of a gc: the generation.
+    """
+
+    kind: str
+    begin: float
+    end: float
+    key: str = ""
+    file: str = ""
+    line: int = 0
+    flag: int = 0
+
+    @property
+    def place(self) -> Line:
+        return self.file, self.line
+
+
+class Warned(msgspec.Struct, array_like=True):
+    """A warning that Python or torch gave, with the line it was given for."""
+
+    text: str
+    file: str
+    line: int
+    category: str
+
+
+class Loader(msgspec.Struct):
+    """A DataLoader's arguments, and the line that made it."""
+
+    workers: int
+    batch_size: int
+    persistent: bool
+    pinned: bool
+    batches: int  # of an epoch; -1 where the loader has no length
+    file: str = ""
+    line: int = 0
+
+
+class Optimizer(msgspec.Struct):
+    """An optimizer's class and how it updates: its parameters in bytes, its state in bytes."""
+
+    name: str
+    fused: bool
+    can_fuse: bool
+    parameters: int
+    bytes: int
+    state_bytes: int
+
+
+class Sample(msgspec.Struct, array_like=True):
+    """How often the main thread was seen in this region of a step, at this line of the user's."""
+
+    region: str
+    file: str
+    line: int
+    count: int
+
+
+class Look(msgspec.Struct):
+    """What the closer look at some steps found; -1 where it was not looked at."""
+
+    samples: list[Sample] = []
+    float64_share: float = -1.0  # of the bytes that operators wrote
+    operators: int = 0  # of one step
+    per_sample_share: float = 0.0  # operators that ran once for each sample of the batch
+    per_sample: Line = NOWHERE
+    per_sample_gain: float = 0.0  # seconds a step that one call for the whole batch would save
+    padded_share: float = 0.0  # positions at the end of a sequence that hold the same id
+    padded_everywhere: float = 0.0  # of them, those in columns where every row has it
+    unused_gradients: int = 0  # parameters (numbers) with a gradient and no optimizer
+    unused_parameters: int = 0  # tensors of them
+    trained_parameters: int = 0  # numbers that optimizers update
+    unused_forwards: float = 0.0  # forwards a step with a graph that no backward reached
+    unused_forward: Line = NOWHERE
+    kept: str = ""  # name of what holds tensors of earlier steps
+    kept_line: Line = NOWHERE
+    kept_bytes: float = 0.0  # that it grows by in a step
+
+
+class Seen(msgspec.Struct):
+    """One pass over the script: its marks, facts about its process, and how it ended."""
+
+    change: str = ""
+    marks: list[Mark] = []
+    ended: str = ""  # stopped, finished, error, no time
+    error: str = ""
+    exit_code: int = 0
+    loaders: dict[str, Loader] = {}
+    optimizers: dict[str, Optimizer] = {}
+    warned: list[Warned] = []
+    resident: list[tuple[float, float]] = []  # after a step: time, bytes of the process
+    on_gpu: list[float] = []  # after a step: bytes allocated
+    peak_bytes: float = 0.0
+    peak_on_gpu: float = 0.0
+    cpu_seconds: list[tuple[float, float]] = []  # after a step: time, CPU seconds so far
+    hook_seconds: float = 0.0  # of the marks, by their number and the cost of one
+    look: Look | None = None
+    facts: dict[str, Any] = {}
+    applied: int = 0  # how often the change took effect
+
+
+class Gain(msgspec.Struct):
+    """What a change brought: seconds a step without and with it, and whether it was measured."""
+
+    change: str
+    before: float
+    after: float
+    measured: bool
+    noise: float = 0.0  # relative difference of the unchanged runs
+
+    @property
+    def factor(self) -> float:
+        return self.before / self.after if self.after > 0 else 1.0
+
+
+class Finding(msgspec.Struct):
+    """A cause: its rule, the line, what was seen, what to change, the gain, the chapter."""
+
+    rule: str
+    file: str
+    line: int
+    seen: str
+    advice: str
+    chapter: str
+    gain: Gain | None = None
+    tried: list[Gain] = []
+    note: str = ""
+
+
+class Report(msgspec.Struct):
+    """All that `diagnose` says of a script."""
+
+    script: str
+    arguments: list[str]
+    verdict: str
+    steps: int
+    step_seconds: float
+    step_low: float  # quartiles
+    step_high: float
+    parts: dict[str, float]  # seconds of a step
+    first_step_seconds: float
+    epoch_extra_seconds: float
+    memory: dict[str, float]  # bytes
+    growth_bytes: float  # a step
+    findings: list[Finding]
+    nothing_gained: list[Gain]
+    overhead: dict[str, float]  # of a step: the marks; the closer look
+    machine: dict[str, str]
+    notes: list[str]
+    step_times: list[float] = []
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a report."""
+    return msgspec.json.schema(Report)

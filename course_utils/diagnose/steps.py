@@ -1,0 +1,174 @@
+"""Finds the steps in a run's marks, and where the time of each went."""
+
+import itertools
+import statistics
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from course_utils.diagnose.records import Mark, Seen
+
+WARM = 3  # steps that are reported apart: first use, caches, finding the outermost modules
+LEAST = 3  # steps after them, to say anything
+PARTS = (
+    "waiting for data", "starting workers", "checkpoints", "validation", "compiling", "optimizer",
+    "backward", "forward", "everything else",
+)  # fmt: skip
+BY = {"step": "optimizer", "backward": "backward", "next": "batch"}
+TAKEN_IN_ORDER = (  # what lies inside another counts once: an optimizer's closure has both passes
+    "checkpoints", "validation", "starting workers", "waiting for data", "compiling", "backward",
+    "forward", "optimizer",
+)  # fmt: skip
+RARE = ("iter", "save", "compile", "gc")  # marks that make a step a kind of its own
+
+
+@dataclass
+class Step:
+    """From the end of one step's mark to the end of the next: its marks, its seconds by part."""
+
+    begin: float
+    end: float
+    marks: list[Mark]
+    parts: dict[str, float] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+
+@dataclass
+class Steps:
+    """The steps of a run after the first, what ends each, and the first one's seconds."""
+
+    steps: list[Step]
+    by: str  # optimizer, backward, batch
+    first_seconds: float
+    training: set[str]  # loaders whose batches are trained on
+
+    @property
+    def times(self) -> list[float]:
+        return [step.seconds for step in self.steps]
+
+    def typical(self) -> float:
+        """Seconds of a step: the median of each kind of step, weighted by how often it comes.
+
+        One slow step moves it little; what comes with each checkpoint or epoch still counts.
+        """
+        kinds = defaultdict(list)
+        for step in self.steps:
+            kinds[step.kinds].append(step.seconds)
+        return sum(len(k) * statistics.median(k) for k in kinds.values()) / len(self.steps)
+
+    def part(self, name: str) -> float:
+        """Mean seconds of a step in this part."""
+        return statistics.fmean(step.parts[name] for step in self.steps)
+
+    def count(self, kind: str) -> float:
+        """Marks of this kind in a step, on average."""
+        return sum(m.kind == kind for s in self.steps for m in s.marks) / len(self.steps)
+
+    def of(self, kind: str) -> list[Mark]:
+        return [mark for step in self.steps for mark in step.marks if mark.kind == kind]
+
+    @property
+    def whole(self) -> float:
+        return statistics.fmean(self.times)
+
+
+def find(seen: Seen) -> Steps | None:
+    """The steps of a run, or None where too few are in its marks.
+
+    A step ends with the rarest optimizer's step (the last to come first, of several as rare):
+    so two optimizers of a GAN are one step, and accumulation is too. Without an optimizer, the
+    line of `backward` takes its place, then the line that asks for a batch.
+    """
+    made = {mark.kind for mark in seen.marks}
+    kind = next((kind for kind in BY if kind in made), "next")
+    ends = _ends([mark for mark in seen.marks if mark.kind == kind], kind)
+    if len(ends) < LEAST + 1:
+        return None
+    training = trained_on(seen.marks)
+    warm = min(WARM, len(ends) - 1 - LEAST)
+    spans = list(itertools.pairwise(ends))
+    steps = [_step(seen.marks, a.end, b.end, training) for a, b in spans][warm:]
+    begin = seen.marks[0].begin
+    return Steps(steps, BY[kind], ends[0].end - begin, training)
+
+
+def _ends(marks: list[Mark], kind: str) -> list[Mark]:
+    keys = [mark.key if kind == "step" else f"{mark.file}:{mark.line}" for mark in marks]
+    counts = Counter(keys)
+    often = max(counts.values(), default=0)
+    counts = Counter({key: n for key, n in counts.items() if n > max(1, often // 20)})
+    if not counts:
+        return []
+    least = min(counts.values())
+    rarest = [key for key in dict.fromkeys(keys) if counts.get(key, 0) in (least, least + 1)]
+    last = rarest[-1]
+    return [mark for mark, key in zip(marks, keys, strict=True) if key == last]
+
+
+def trained_on(marks: list[Mark]) -> set[str]:
+    """Loaders whose batch is followed by a backward pass before the next batch."""
+    found, last = set(), ""
+    for mark in marks:
+        if mark.kind == "next":
+            last = mark.key
+        elif mark.kind == "backward" and last:
+            found.add(last)
+    return found
+
+
+def _step(marks: list[Mark], begin: float, end: float, training: set[str]) -> Step:
+    inside = [mark for mark in marks if begin <= mark.begin and mark.end <= end]
+    step = Step(begin, end, inside)
+    spans: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
+    names = {
+        "next": "waiting for data", "iter": "starting workers", "save": "checkpoints",
+        "compile": "compiling", "step": "optimizer", "backward": "backward", "forward": "forward",
+    }  # fmt: skip
+    for mark in inside:
+        if name := names.get(mark.kind):
+            spans[name].append((mark.begin, mark.end))
+    spans["validation"] = validations(inside, training)
+    taken: list[tuple[float, float]] = []
+    for part in TAKEN_IN_ORDER:
+        before = _length(taken)
+        taken = _union(taken + spans[part])
+        step.parts[part] = _length(taken) - before
+    step.parts["everything else"] = max(step.seconds - _length(taken), 0.0)
+    rare = {m.kind for m in inside if m.kind in RARE and (m.kind != "gc" or m.flag == 2)}
+    step.kinds = frozenset(rare | ({"validation"} if spans["validation"] else set()))
+    return step
+
+
+def validations(marks: list[Mark], training: set[str]) -> list[tuple[float, float]]:
+    """From the first to the last of the marks in a row that don't train: batches of another
+    loader, forwards without gradients or in evaluation mode.
+    """
+    found, run = list[tuple[float, float]](), list[Mark]()
+    for mark in marks:
+        other = mark.kind in ("next", "iter") and bool(training) and mark.key not in training
+        without = mark.kind == "forward" and mark.flag != 3
+        if other or without:
+            run.append(mark)
+        elif mark.kind in ("next", "forward", "backward", "step") and run:
+            found.append((run[0].begin, run[-1].end))
+            run = []
+    if run:
+        found.append((run[0].begin, run[-1].end))
+    return found
+
+
+def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _length(spans: list[tuple[float, float]]) -> float:
+    return sum(end - begin for begin, end in spans)

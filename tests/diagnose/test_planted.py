@@ -1,0 +1,63 @@
+"""Faults planted in a plain training script are found on their lines; a healthy one has none."""
+
+from pathlib import Path
+
+import pytest
+
+from course_utils.diagnose.diagnosis import diagnose
+from course_utils.diagnose.passes import Script
+from course_utils.diagnose.report import in_words
+
+PLANTED = Path(__file__).with_name("planted.py")
+FAULTS = {  # the rule that must find it, and a text of the line it must name
+    "slow-loader": ("slow-loader", "return DataLoader("),
+    "too-many-workers": ("too-many-workers", "return DataLoader("),
+    "workers-restart": ("workers-restart", "return DataLoader("),
+    "threads": ("threads", "set_num_threads("),
+    "anomaly": ("anomaly", "set_detect_anomaly("),
+    "double": ("float64", "torch.float64"),
+    "padding": ("padding", "return DataLoader("),
+    "unused-gradients": ("unused-gradients", "torch.optim.Adam("),
+    "per-sample": ("per-sample", "for one in x"),
+    "unused-forward": ("unused-forward", "model(x).argmax(1)"),
+    "checkpoint": ("checkpoint", "torch.save("),
+    "kept-tensors": ("kept-tensors", "outputs.append("),
+    "validation-graph": ("validation-graph", "loss_of(model(a), b)"),
+    "outside": ("outside", "rows.append("),
+    "list-of-arrays": ("list-of-arrays", "torch.tensor(big)"),
+    "recompiles": ("recompiles", "torch.compile("),
+    "garbage": ("garbage", ""),
+    "optimizer": ("optimizer", "optimizer.step()"),
+}
+HEALTHY = ("none", "unused-gradients-fixed", "padding-fixed")
+QUICK = ("anomaly", "checkpoint", "kept-tensors")
+
+
+def found(fault: str) -> dict[str, int]:
+    report = diagnose(Script(str(PLANTED), [fault]), try_changes=False)
+    assert "planted.py" in in_words(report)
+    return {one.rule: one.line for one in report.findings}
+
+
+def check(fault: str) -> None:
+    rule, text = FAULTS[fault]
+    lines = found(fault)
+    assert rule in lines
+    if text:
+        assert text in PLANTED.read_text().splitlines()[lines[rule] - 1]
+
+
+@pytest.mark.parametrize("fault", QUICK)
+def test_a_planted_fault_is_found_on_its_line(fault):
+    check(fault)
+
+
+@pytest.mark.thorough("course_utils/diagnose", "tests/diagnose")
+@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in QUICK])
+def test_every_planted_fault_is_found_on_its_line(fault):
+    check(fault)
+
+
+@pytest.mark.parametrize("script", HEALTHY)
+def test_a_healthy_script_has_no_finding(script):
+    assert found(script) == {}

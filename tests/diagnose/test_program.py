@@ -1,0 +1,127 @@
+"""A script runs under the watch as it runs alone, and loses nothing."""
+
+import sys
+import textwrap
+
+import psutil
+import pytest
+
+from course_utils.__main__ import main
+from course_utils.diagnose import diagnosis, rules
+from course_utils.diagnose.notebook import watch
+from course_utils.diagnose.passes import Script, ScriptError
+
+TRAINS = """
+    import sys, torch
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(int(sys.argv[1])):
+        model(torch.ones(4, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text: str, *arguments: str, **options) -> Script:
+        path = tmp_path / "train.py"
+        path.write_text(textwrap.dedent(text))
+        return Script(str(path), list(arguments), **options)
+
+    return write
+
+
+def test_a_script_gets_its_arguments_and_may_end_by_itself(script):
+    seen = script(TRAINS, "12").run()
+    assert seen.ended == "finished" and sum(m.kind == "step" for m in seen.marks) == 12
+
+
+def test_it_is_stopped_after_enough_steps_though_it_catches_every_exception(script):
+    loop = TRAINS.replace("        model(", "      try:\n        model(")
+    loop = loop.replace("zero_grad()", "zero_grad()\n      except Exception: pass")
+    seen = script(loop, "1000000", steps=15).run()
+    assert seen.ended == "stopped" and sum(m.kind == "step" for m in seen.marks) == 15
+
+
+def test_its_own_error_is_shown_as_its_own(script):
+    with pytest.raises(ScriptError) as told:
+        diagnosis.diagnose(script("import torch\ndef f():\n    return 1 / 0\nf()\n"))
+    assert "ZeroDivisionError" in str(told.value) and "line 3, in f" in str(told.value)
+    assert "course_utils" not in str(told.value)
+
+
+def test_the_command_gives_the_scripts_exit_status(script, capsys):
+    made = script("import sys, torch\nsys.exit(7)\n")
+    assert main(["diagnose", made.path]) == 7
+    assert main(["diagnose", "no_such.py"]) == 1
+    assert "There is no script no_such.py" in capsys.readouterr().err
+
+
+def test_a_real_checkpoint_is_not_overwritten_but_can_be_read_back(script, tmp_path):
+    kept = tmp_path / "model.pt"
+    kept.write_text("three days of training")
+    text = (
+        TRAINS
+        + f"    torch.save([step], {str(kept)!r})\n    assert torch.load({str(kept)!r}) == [11]\n"
+    )
+    assert script(text, "12").run().ended == "finished"
+    assert kept.read_text() == "three days of training"
+
+
+def test_what_it_sets_before_torch_is_imported_still_counts(script):
+    seen = script(
+        'import os\nos.environ["OMP_NUM_THREADS"] = "1"' + textwrap.dedent(TRAINS), "12"
+    ).run()
+    assert seen.facts["threads"] == 1
+
+
+def test_no_process_is_left_running(script):
+    text = """
+        import multiprocessing, time
+        if __name__ == "__main__":
+            multiprocessing.Process(target=time.sleep, args=(600,)).start()
+    """ + textwrap.indent(textwrap.dedent(TRAINS), " " * 12).replace(
+        "range(int(sys.argv[1]))", "range(10**9)"
+    )
+    before = {p.pid for p in psutil.Process().children(recursive=True)}
+    assert script(text, steps=10).run().ended == "stopped"
+    left = [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if "diagnose.program" in " ".join(p.info["cmdline"] or ()) and p.status() != "zombie"
+    ]
+    assert not left and {p.pid for p in psutil.Process().children(recursive=True)} <= before
+
+
+def test_a_script_without_steps_is_told_what_to_do(script):
+    report = diagnosis.diagnose(script("import torch\ntorch.ones(3).sum()\n"))
+    assert report.verdict == "no steps found" and "optimizer" in " ".join(report.notes)
+
+
+def test_a_function_of_a_notebook_is_watched_and_torch_given_back():
+    import torch
+
+    functions = (torch.autograd.backward, torch.save, torch.utils.data.DataLoader.__iter__)
+
+    def train():
+        model = torch.nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with torch.autograd.set_detect_anomaly(True):
+            for _ in range(100):
+                model(torch.ones(4, 8)).sum().backward()
+                optimizer.step()
+
+    report = watch(train, steps=15, try_changes=False)
+    assert "anomaly" in {one.rule for one in report.findings}
+    assert functions == (torch.autograd.backward, torch.save, torch.utils.data.DataLoader.__iter__)
+    assert sys.modules["__main__"] is not None
+
+
+def test_every_rule_names_a_source_and_a_chapter_that_exists():
+    from course_utils.core import files
+
+    numbers = {path.stem[:2] for path in files.chapters()}
+    names = [rule.name for rule in rules.RULES]
+    assert len(names) == len(set(names)) >= 20
+    assert all(rule.source and rule.chapter in numbers for rule in rules.RULES)

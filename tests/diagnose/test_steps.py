@@ -1,0 +1,68 @@
+"""Steps are found in the marks of any loop: optimizers, accumulation, evaluation between."""
+
+import pytest
+
+from course_utils.diagnose.records import Mark, Seen
+from course_utils.diagnose.steps import find
+
+KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
+         "E": "forward", "V": "next"}  # fmt: skip
+KEYS = {"S": "Adam#0", "T": "Adam#1", "N": "train", "V": "held out"}
+
+
+def seen(marks: str) -> Seen:
+    """Each letter takes 8 ms of 10: E is a forward without gradients, V another loader's batch."""
+    flags = {"F": 3, "E": 2}
+    made = [
+        Mark(
+            KINDS[c], i / 100, i / 100 + 0.008, KEYS.get(c, c), "train.py", ord(c), flags.get(c, 0)
+        )
+        for i, c in enumerate(marks)
+    ]
+    return Seen(marks=made)
+
+
+@pytest.mark.parametrize(
+    "step, by",
+    [
+        ("NFBS", "optimizer"),
+        ("FBS", "optimizer"),
+        ("NFBFBS", "optimizer"),  # accumulation
+        ("NFBFBSFBT", "optimizer"),  # two optimizers, as a GAN's
+        ("NFBSNFBSNFBST", "optimizer"),  # one of them every third time
+        ("NFB", "backward"),
+        ("N", "batch"),
+    ],
+)
+def test_the_period_of_the_marks_is_the_step(step, by):
+    found = find(seen(step * 10))
+    assert found is not None and found.by == by
+    assert found.typical() == pytest.approx(len(step) / 100)
+
+
+def test_too_few_steps_are_none_even_with_many_batches():
+    assert find(seen("NFBS" + "V" * 100)) is None
+
+
+def test_validation_between_steps_counts_apart_and_in_the_mean():
+    found = find(seen(("NFBS" * 4 + "VEVE" + "NFBS") * 6))
+    assert found is not None
+    assert found.typical() == pytest.approx((5 * 4 + 4) / 500, rel=0.05)
+    validated = [step for step in found.steps if "validation" in step.kinds]
+    assert validated[0].parts["validation"] == pytest.approx(0.038)
+    assert validated[0].parts["waiting for data"] == pytest.approx(0.008)
+
+
+def test_every_second_of_a_step_is_in_one_part():
+    found = find(seen("NFBSK" * 10))
+    assert found is not None
+    for step in found.steps:
+        assert sum(step.parts.values()) == pytest.approx(step.seconds)
+
+
+def test_one_slow_step_moves_the_typical_one_little():
+    record = seen("NFBS" * 12)
+    for mark in record.marks[30:]:
+        mark.begin, mark.end = mark.begin + 5, mark.end + 5
+    found = find(record)
+    assert found is not None and found.typical() == pytest.approx(0.04)
