@@ -14,6 +14,10 @@ from notebook_ranks.page import background, notebook
 from notebook_ranks.watch.report import RanksError
 
 START = "NOTEBOOK_RANKS_START"  # "fork" or "spawn"; the system's way where it isn't set
+DISCONNECTED = (
+    "No launcher is connected now: it isn't started again. Call ranks.connect(…) to start one, or "
+    "use %%ranks 4 for ranks of this machine."
+)
 
 
 class _Session:
@@ -68,7 +72,14 @@ def start(
         now.crew.dismiss()
         now.crew = None
     now.device, now.lost = device or now.device, now.ran
-    now.crew = Crew(starter, n or known, now.device)
+    try:
+        now.crew = Crew(starter, n or known, now.device)
+    except BaseException as error:
+        if connected:
+            stop()  # or each later cell would start the commands again
+        if connected and isinstance(error, RanksError):
+            raise RanksError(f"{error}\n{DISCONNECTED}") from None
+        raise
     now.n, now.done, now.given = len(now.crew.lines), [], set()
 
 
@@ -100,15 +111,12 @@ def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) 
 
     Give the command without a program: `connect("torchrun --nproc-per-node 2")`. Several commands
     are started side by side. `host` is this machine's address as other machines see it.
+    A job may wait in its queue for as long as it takes; Ctrl-C cancels it.
     Raises: RanksError where not all of the ranks dial in.
     """
     stop()
     now.starter = Launched(commands, host)
-    try:
-        start(device=device)
-    except BaseException:
-        stop()  # or each later cell would start the commands again
-        raise
+    start(device=device)
 
 
 def restart() -> None:

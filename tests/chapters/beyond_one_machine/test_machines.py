@@ -1,6 +1,7 @@
 """Scripts that a reader takes home; and, where Slurm and Open MPI are, that they start ranks."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,17 +39,61 @@ def test_without_make_launchers_there_are_no_rows(tmp_path):
     assert launcher_rows(program) == link_rows(program, 200, (4,)) == member_rows(program) == []
 
 
-@pytest.mark.thorough("tools/launchers.sh", "course_utils/chapters/beyond_one_machine")
-@pytest.mark.skipif(
+def launched(*words):
+    """What a Python prints while tools/launchers.sh keeps Slurm running."""
+    command = ["bash", files.ROOT / "tools" / "launchers.sh", sys.executable, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+prepared = pytest.mark.skipif(
     not shutil.which("slurmctld") or os.geteuid() != 0,
     reason="wants root, and what `make launchers` installs",
 )
+
+
+@prepared
+@pytest.mark.thorough("tools/launchers.sh", "course_utils/chapters/beyond_one_machine")
 def test_every_launcher_starts_the_pages_program(tmp_path):
     (tmp_path / "hello.py").write_text(cells_of("16")["hello"])
     asked = "import sys; from course_utils.chapters.beyond_one_machine import launcher_rows as rows"
-    done = subprocess.run(
-        ["bash", files.ROOT / "tools" / "launchers.sh", sys.executable, "-c",
-         f"{asked}; print([row['sum'] for row in rows(sys.argv[1])])", tmp_path / "hello.py"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == str(20 * [6])
+    sums = f"{asked}; print([row['sum'] for row in rows(sys.argv[1])])"
+    assert launched("-c", sums, tmp_path / "hello.py").splitlines()[-1] == str(20 * [6])
+
+
+CONNECTS = """
+import os, signal, subprocess, threading
+import notebook_ranks as ranks
+
+SRUN = "srun -N2 -n4 --overcommit"
+for command in (SRUN, "mpirun --allow-run-as-root --oversubscribe -n 4"):
+    ranks.connect(command)
+    print(ranks.pull("local_rank"))
+for command in (f"{SRUN} --partition=none", "mpirun --allow-run-as-root -n 99"):
+    try:
+        ranks.connect(command)
+    except ranks.RanksError as error:
+        print(str(error).splitlines()[1])
+threading.Timer(8, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    ranks.connect(f"{SRUN} --begin=now+1hour")
+except KeyboardInterrupt:
+    left = subprocess.run(["squeue", "--noheader"], capture_output=True, text=True).stdout
+    print("interrupted, left:", left.split())
+"""
+CONNECTED = [
+    r"\[0, 1, 0, 1\]",
+    r"\[0, 1, 2, 3\]",
+    "srun: error: invalid partition specified: none",
+    "There are not enough slots available .*",
+    "… the job is pending: .*",
+    r"srun: job \d+ queued and waiting for resources",
+    r"interrupted, left: \[\]",
+]
+
+
+@prepared
+@pytest.mark.thorough("tools/launchers.sh", "packages/notebook_ranks/notebook_ranks/engine")
+def test_a_notebook_connects_to_slurm_and_mpi_is_refused_and_cancels_a_pending_job():
+    said = launched("-c", CONNECTS).splitlines()
+    for line, wanted in zip(said, CONNECTED, strict=True):
+        assert re.fullmatch(wanted, line)

@@ -34,6 +34,8 @@ STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wai
 PATIENT_STOP_SECONDS = 0.5  # so long after it was asked, who still waits for others is let go
 BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
+NO_RANKS = "… no ranks yet. Their launcher says:"
+PENDING = "… the job is pending: it waits in a queue. Interrupt to cancel it. Its launcher says:"
 FAILED = "The ranks didn't start:"
 STILL = "Stopped: nothing moved on any rank for {:g} s. --timeout N gives the cell N seconds."
 FINISHED = State(acting=["it finished a moment ago"])  # until the rank says what it has left
@@ -121,17 +123,19 @@ class Crew:
         return {rank: notice for rank, notice in found.items() if rank is not None}
 
     def _welcome(self, n: int | None) -> None:
-        began = time.monotonic()
+        began = allocated = time.monotonic()
         said = ""
         while n is None or len(self.lines) < n:
-            late = time.monotonic() - began
-            if late > QUEUE_SECONDS and said != (said := self.starter.said()):
-                print(f"… no ranks yet; their starter says:\n{said}")  # as srun in a queue does
+            now = time.monotonic()
+            if pending := self.starter.pending():
+                allocated = now
+            if now - began > QUEUE_SECONDS and said != (said := self.starter.said()):
+                print(f"{PENDING if pending else NO_RANKS}\n{said}", flush=True)
             if found := self.starter.listener.accept(0.2):
                 line, hello = found
                 n = hello.world_size
                 self.lines[hello.rank], self.hellos[hello.rank] = line, hello
-            self._miss(n, late > CONNECT_SECONDS)
+            self._miss(n, now - allocated > CONNECT_SECONDS)
         self._tell_where_others_are()
 
     def _miss(self, n: int | None, late: bool) -> None:

@@ -19,7 +19,7 @@ from notebook_ranks.messages import Died
 from notebook_ranks.processes import kill_group
 from notebook_ranks.watch.report import RanksError
 
-CONNECT_SECONDS = 120  # how long ranks may take to dial in
+CONNECT_SECONDS = 120  # how long ranks may take to dial in, once their job has left its queue
 IMPORT_SECONDS = 60  # how long the helper may take to import torch
 KILL_SECONDS = 5
 PROJECT = str(Path(__file__).resolve().parents[2])
@@ -28,6 +28,7 @@ RECORDER = {"TORCH_FR_BUFFER_SIZE": "256", "TORCH_CPP_LOG_LEVEL": "FATAL"}
 DEATH = re.compile(r"\(exitcode: (-?\d+)\) local_rank: \d+ \(pid: (\d+)\)")
 CAUSE = re.compile(r"rank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -?\d+ \(pid: (\d+)\)")
 AGENT = re.compile(r"[EWI]\d{4} .*torch/distributed/|\*{9}")
+QUEUE = re.compile(r"job (\d+) (queued|has been allocated)")  # as srun and salloc write it
 PROGRAM = ["-m", "notebook_ranks.engine.rank_program"]
 
 
@@ -78,6 +79,10 @@ class Starter:
     def notices(self) -> list[Died]:
         """What is known of ranks that died."""
         return []
+
+    def pending(self) -> bool:
+        """Whether a scheduler keeps the ranks' job in its queue."""
+        return False
 
     def alive(self) -> bool:
         """Whether ranks can still dial in."""
@@ -212,6 +217,13 @@ class Launched(Starter):
             Died(int(pid), int(code), self.said(), rank=ranks.get(int(pid)))
             for code, pid in DEATH.findall(written)
         ]
+
+    def pending(self) -> bool:
+        return "queued" in dict(QUEUE.findall(self._written())).values()
+
+    def alive(self) -> bool:
+        """Whether all commands run: a node whose command has ended has no ranks."""
+        return all(process.poll() is None for process in self._running)
 
     def said(self) -> str:
         """The first and the last lines of the workers, or of a starter that ran none."""

@@ -12,7 +12,7 @@ import pytest
 import notebook_ranks as ranks
 from notebook_ranks import session
 from notebook_ranks.engine import crew
-from notebook_ranks.engine.starters import program_of
+from notebook_ranks.engine.starters import CONNECT_SECONDS, program_of
 from notebook_ranks.session import START
 from notebook_ranks.tests import THOROUGH
 from notebook_ranks.tests.torchrun import TORCHRUN, free_port
@@ -101,17 +101,78 @@ def test_a_library_may_warn_before_a_rank_has_said_who_it_is(said, monkeypatch, 
     }.items(),
 )
 def test_a_command_that_brings_no_ranks_is_a_sentence_and_not_run_again(command, says, ended):
-    with pytest.raises(ranks.RanksError, match=says):
+    with pytest.raises(ranks.RanksError, match=rf"{says}[\s\S]*\nNo launcher is connected now"):
         ranks.connect(command)
     with pytest.raises(ranks.RanksError, match="Say how many"):
         ranks.start()
 
 
-def test_what_a_command_says_that_waits_in_a_queue_is_heard(monkeypatch, capsys, ended):
+@pytest.fixture
+def srun(tmp_path):
+    """Writes a stand-in for srun, which does as a shell script says; gives its path."""
+
+    def write(script):
+        path = tmp_path / "srun"
+        path.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+QUEUED = "echo 'srun: job 2 queued and waiting for resources' >&2"
+ALLOCATED = "echo 'srun: job 2 has been allocated resources' >&2"
+
+
+@pytest.mark.parametrize(
+    "script, says",
+    {
+        f"{QUEUED}; sleep 1.5; echo revoked >&2": "revoked",  # later than ranks may be
+        f"{QUEUED}; sleep 1; {ALLOCATED}; sleep 100": "has been allocated resources\nNo launcher",
+    }.items(),
+)
+def test_a_pending_job_is_said_to_wait_and_may(script, says, srun, monkeypatch, capsys, ended):
     monkeypatch.setattr(crew, "QUEUE_SECONDS", 0)
-    with pytest.raises(ranks.RanksError):
-        ranks.connect("sh -c 'echo job 2 queued >&2; sleep 1'")
-    assert capsys.readouterr().out.count("job 2 queued") == 1
+    monkeypatch.setattr(crew, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(ranks.RanksError, match=says):
+        ranks.connect(srun(script))
+    assert capsys.readouterr().out.count(f"{crew.PENDING}\nsrun: job 2 queued and waiting") == 1
+
+
+def test_an_interrupt_cancels_a_pending_job(srun, tmp_path, ended):
+    command = srun(f"trap 'touch cancelled; exit 1' TERM\n{QUEUED}; touch pending\n"
+                   "while sleep 0.1; do :; done")  # fmt: skip
+
+    def interrupt():
+        while not (tmp_path / "pending").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        ranks.connect(command)
+    assert (tmp_path / "cancelled").exists()
+    with pytest.raises(ranks.RanksError, match="Say how many"):
+        ranks.start()
+
+
+def test_where_one_of_two_commands_ends_the_other_is_not_waited_for(ended):
+    began = time.monotonic()
+    with pytest.raises(ranks.RanksError, match="no such node"):
+        ranks.connect("sleep 100", "sh -c 'echo no such node >&2'")
+    assert time.monotonic() - began < CONNECT_SECONDS / 2
+
+
+def test_a_launcher_that_dies_later_and_refuses_then_is_left(said, srun, ended):
+    told = "SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_NTASKS_PER_NODE=1"
+    refuses = "test -e used && { echo 'srun: error: job 2 is over' >&2; exit 1; }"
+    ranks.connect(srun(f'{refuses}; touch used; exec env {told} "$@"'))
+    os.kill(ranks.run(os.getpid)[0], signal.SIGKILL)
+    time.sleep(0.5)
+    with pytest.raises(ranks.RanksError, match="job 2 is over\nNo launcher is connected now"):
+        ranks.run_cell("rank")
+    with pytest.raises(ranks.RanksError, match="Say how many"):
+        ranks.run_cell("rank")
 
 
 def test_torchrun_is_found_beside_this_python(said, monkeypatch, ended):
