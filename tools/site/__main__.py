@@ -69,7 +69,7 @@ def _close(cell: Any, what: str, prompt: str) -> None:
 def picture(data: Any, name: str, up: str) -> str:
     """HTML of an output's picture, whose file is written; its words are the alternative text."""
     png = base64.b64decode(data["image/png"])
-    files.write_whole(SOURCE / "_static" / "figures" / name, png)
+    _write(SOURCE / "_static" / "figures" / name, png)
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
     words = html.escape(data["text/plain"]).replace("\n", "&#10;")
     image = f"<img src='{up}_static/figures/{name}' alt='{words}' width='{width}'"
@@ -129,12 +129,12 @@ def pages() -> list[Path]:
 
 def contents() -> dict[Path, str]:
     """The list of pages at the side, at the end of the first page; and the list of solutions."""
-    chapters: dict[str, list[str]] = {"Start": ["notebooks/00_index"]}
+    chapters: dict[str, list[str]] = {"Start": ["The map <notebooks/00_index>"]}
     for one in catalog.written():
         chapters.setdefault(one.part, []).append(f"notebooks/{one.stem}")
     others = [p.with_suffix("").as_posix() for p in pages() if p.suffix == ".md"]
-    chapters["Beside the chapters"] = ["notebooks/solutions/index", *others[: others.index("README")]]
-    chapters["Beside the chapters"] += others[others.index("README") + 1 :]
+    others.remove("README")
+    chapters["Beside the chapters"] = ["notebooks/solutions/index", *others]
     first = resolved((ROOT / "README.md").read_text(encoding="utf-8"), Path("README.md"))
     first += "".join(IN_ORDER.format(part, "\n".join(of)) for part, of in chapters.items())
     worked = "\n".join(path.stem for path in sorted(files.SOLUTIONS.glob("*.ipynb")))
@@ -153,12 +153,17 @@ def prepare() -> None:
             texts[path] = resolved((ROOT / path).read_text(encoding="utf-8"), path)
         elif path.suffix == ".ipynb":
             texts[path] = nbformat.writes(page(path, hosted[1] if hosted else ""))
-            files.write_whole(SOURCE / "_extra" / path, (ROOT / path).read_bytes())
+            _write(SOURCE / "_extra" / path, (ROOT / path).read_bytes())
     for path, text in texts.items():
-        files.write_whole(SOURCE / path, text)
+        _write(SOURCE / path, text.encode())
     shutil.copytree(ROOT / "docs", SOURCE / "docs", dirs_exist_ok=True, ignore=_texts)
-    shutil.copy(HERE / "site.css", SOURCE / "_static")
-    shutil.copy(HERE / "conf.py", SOURCE)
+    for name, to in (("conf.py", "."), ("site.css", "_static"), ("site.js", "_static")):
+        shutil.copy(HERE / name, SOURCE / to)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
 
 
 def _texts(_folder: str, names: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ html_theme_options = {"use_download_button": False, "use_fullscreen_button": Fal
 html_static_path = ["_static"]
 html_extra_path = ["_extra"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_math_renderer = "mathml"
 html_copy_source = html_show_sphinx = False
 suppress_warnings = ["misc.highlighting_failure"]
