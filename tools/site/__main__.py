@@ -29,7 +29,7 @@ SOLUTIONS = Path("notebooks/solutions/index.md")
 TEXTS = ("*.md", "docs/*.md", "packages/*/*.md")
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^()\s]+)\)")
 ASKED, ANSWERED = re.compile(catalog.PREDICT, re.M), re.compile(r'\banswer\(\s*"([\w.]+)"')
-LIVE = "<p class='live'>A stored picture: in the notebook it moves.</p>"
+LIVE = "<p class='live'>A stored picture; the widget is live in the notebook.</p>"
 TABLE = "<div class='wide' role='region' aria-label='Table' tabindex='0'>{}</div>"
 IN_ORDER = "\n```{{toctree}}\n:caption: {}\n:hidden:\n\n{}\n```\n"
 RUN = """<details class='run'><summary>Run this page</summary>

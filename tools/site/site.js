@@ -2,5 +2,5 @@
 addEventListener("DOMContentLoaded", () => {
   const all = (what, change) => document.querySelectorAll(what).forEach(change)
   all(".search-button-field, details.hide > summary", one => one.removeAttribute("aria-label"))
-  all(".toctree-toggle, .bd-links summary", one => one.setAttribute("aria-label", "Its pages"))
+  all(".bd-links summary", one => one.setAttribute("aria-label", "Its pages"))
 })
