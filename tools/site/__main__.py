@@ -137,8 +137,7 @@ def contents() -> dict[Path, str]:
     chapters["Beside the chapters"] = ["notebooks/solutions/index", *others]
     first = resolved((ROOT / "README.md").read_text(encoding="utf-8"), Path("README.md"))
     first += "".join(IN_ORDER.format(part, "\n".join(of)) for part, of in chapters.items())
-    worked = "\n".join(path.stem for path in sorted(files.SOLUTIONS.glob("*.ipynb")))
-    solved = f"# Solutions\n\nTry an exercise first.\n\n```{{toctree}}\n\n{worked}\n```\n"
+    solved = "# Solutions\n\nTry an exercise first.\n\n```{toctree}\n:glob:\n\n*_*\n```\n"
     return {Path("index.md"): first, SOLUTIONS: solved}
 
 
@@ -146,17 +145,18 @@ def prepare() -> None:
     """Writes build/site-source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     texts = contents()
-    help_cells = "\n".join(cell.source for cell in nbformat.read(files.INDEX, 4).cells)
-    hosted = re.search(r"^```python\n(ADDRESS = .*?)\n```$", help_cells, re.M | re.S)
+    of_the_map = "\n".join(cell.source for cell in nbformat.read(files.INDEX, 4).cells)
+    (hosted,) = re.findall(r"^```python\n(ADDRESS = .*?)\n```$", of_the_map, re.M | re.S)
     for path in pages():
         if path.suffix == ".md" and path != Path("README.md"):
             texts[path] = resolved((ROOT / path).read_text(encoding="utf-8"), path)
         elif path.suffix == ".ipynb":
-            texts[path] = nbformat.writes(page(path, hosted[1] if hosted else ""))
+            texts[path] = nbformat.writes(page(path, hosted))
             _write(SOURCE / "_extra" / path, (ROOT / path).read_bytes())
     for path, text in texts.items():
         _write(SOURCE / path, text.encode())
-    shutil.copytree(ROOT / "docs", SOURCE / "docs", dirs_exist_ok=True, ignore=_texts)
+    for image in ROOT.glob("docs/*.png"):
+        shutil.copy(image, SOURCE / "docs")
     for name, to in (("conf.py", "."), ("site.css", "_static"), ("site.js", "_static")):
         shutil.copy(HERE / name, SOURCE / to)
 
@@ -164,10 +164,6 @@ def prepare() -> None:
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-
-
-def _texts(_folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name.endswith(".md")]
 
 
 def main(links: bool) -> int:
@@ -178,7 +174,10 @@ def main(links: bool) -> int:
     command = [sys.executable, "-m", "sphinx", "--quiet", "--jobs", "auto", "--fail-on-warning"]
     kind = "linkcheck" if links else "html"
     status = subprocess.run([*command, "--keep-going", "-b", kind, str(SOURCE), str(to)]).returncode
-    count, size = len(list(to.rglob("*.html"))), sum(p.stat().st_size for p in to.rglob("*.*"))
+    count, size = (
+        len([p for p in to.rglob("*.html") if "_static" not in p.parts]),
+        sum(p.stat().st_size for p in to.rglob("*.*")),
+    )
     took = time.perf_counter() - start
     print(f"{to.relative_to(ROOT)}: {count} pages, {size / 1e6:.0f} MB, {took:.0f} s")
     return status
