@@ -1,6 +1,7 @@
-.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise lock clean
+.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise site links lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
+SITE_PATH := .:packages/notebook_ranks:packages/snapshots_and_traces
 # In a container one is often root, which JupyterLab wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -60,8 +61,19 @@ style: setup  ## say what is wrong with a page's code, format its solutions (ARG
 normalise: setup  ## run chapters and store their outputs (ARGS="02_async_execution")
 	@$(PYTHON_HERE) -m course_utils normalise $(ARGS)
 
+.venv-site/installed: requirements-site.txt
+	@$(or $(PYTHON),python3) -m venv --clear .venv-site
+	@.venv-site/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $<
+	@touch $@
+
+site: .venv-site/installed  ## the course as a website in build/site, from the stored outputs; needs no torch
+	@PYTHONPATH=$(SITE_PATH) .venv-site/bin/python -m tools.site
+
+links: .venv-site/installed  ## asks the hosts of the site's external links (needs a network)
+	@PYTHONPATH=$(SITE_PATH) .venv-site/bin/python -m tools.site --links
+
 lock: setup  ## resolve the versions anew (ARGS="--upgrade")
 	@$(PYTHON_HERE) tools/lock.py $(ARGS)
 
 clean:  ## remove .venv and build products
-	rm -rf .venv .venv-oldest build *.egg-info packages/*/*.egg-info packages/*/build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-site build *.egg-info packages/*/*.egg-info packages/*/build .pytest_cache .mypy_cache .ruff_cache

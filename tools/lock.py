@@ -1,4 +1,6 @@
-"""Writes requirements.txt and environment.yml from pyproject.toml's loose bounds: `make lock`.
+"""Writes the locked files from pyproject.toml's loose bounds: `make lock`.
+
+requirements.txt and environment.yml are the reader's, requirements-site.txt is for `make site`.
 
 The tree is resolved for Python 3.11 to 3.13 on every platform at once (uv's universal mode).
 What torch needs for its own CUDA build is left to torch: pip fetches it with torch, and a
@@ -34,12 +36,15 @@ dependencies:
   - pip:
 """
 
+READERS = ("pyproject.toml", "--extra", "test", "--extra", "arrow", "--group", "d2l")
+SITE = ROOT / "requirements-site.txt"
+SITE_HEADER = "# What `make site` installs into .venv-site. Generated: refresh with `make lock`.\n"
+
 
 def resolve(*args: str) -> list[str]:
-    """The pins that uv finds for pyproject.toml, one `name==version ; marker` a line."""
-    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
-    options = ["--extra", "test", "--extra", "arrow", "--group", "d2l", "--universal"]
-    options += ["--python-version", "3.11"]
+    """The pins that uv finds in pyproject.toml, one `name==version ; marker` a line."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet"]
+    options = ["--universal", "--python-version", "3.11"]
     options += ["--fork-strategy", "fewest", "--no-header", "--no-annotate", "--constraint", "-"]
     done = subprocess.run(
         [*command, *options, *args], cwd=ROOT, input=TORCH, text=True, capture_output=True
@@ -56,12 +61,13 @@ def conda_lines(pins: list[str]) -> str:
 
 
 def main() -> None:
-    pins = resolve(*sys.argv[1:])
+    pins, site = resolve(*READERS, *sys.argv[1:]), resolve("--group", "site", *sys.argv[1:])
     d2l = next(pin for pin in pins if pin.startswith("d2l=="))
     requirements = HEADER.format(torch=TORCH) + "".join(f"{pin}\n" for pin in pins)
     (ROOT / "requirements.txt").write_text(requirements)
     (ROOT / "environment.yml").write_text(CONDA_HEADER.format(d2l=d2l) + conda_lines(pins))
-    print(f"requirements.txt and environment.yml: {len(pins)} packages")
+    SITE.write_text(SITE_HEADER + "".join(f"{pin}\n" for pin in site))
+    print(f"requirements.txt and environment.yml: {len(pins)} packages; {SITE.name}: {len(site)}")
 
 
 if __name__ == "__main__":
