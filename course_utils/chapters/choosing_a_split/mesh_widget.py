@@ -1,13 +1,12 @@
-"""A widget: a mesh of GPUs; who works with a rank, what it holds, and what it sends in a step."""
+"""A widget: a mesh of GPUs, the groups of one rank, and the bytes that it holds."""
 
 import math
 from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes, sent_rows
+from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes
 from course_utils.chapters.choosing_a_split.steps import Work
-from course_utils.core.evidence import Row
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.planner.shapes import shape
@@ -20,11 +19,11 @@ MODELS = ("GPT-2 xl", "Llama 3 8B", "MPT 30B", "Llama 3 70B", "Llama 3 405B")
 GPUS = (8, 16, 32, 64, 128, 256, 512)
 SIZES = (1, 2, 4, 8, 16)
 GROUPS = {
-    "shards its weights with": "gather",
-    "splits each matrix with": "tensor",
-    "splits each sequence with": "context",
-    "holds the same shard as": "replicate",
-    "is in a pipeline with": "pipeline",
+    "gather": ("shard", "#555555"),
+    "replicate": ("replicate", "#999933"),
+    "context": ("context", "#44AA99"),
+    "pipeline": ("pipeline", "#D55E00"),
+    "tensor": ("tensor", "#0072B2"),
 }
 COLOURS = {
     "weights": byte_bars.PARTS["parameter"],
@@ -34,16 +33,15 @@ COLOURS = {
     "unreduced gradients": "#332288",
     "activations": byte_bars.PARTS["activation"],
     "logits": "#CC3311",
-    "a layer recomputed": "#882255",
+    "a layer's backward": "#882255",
 }
-AXES = {"gather": "shards", "replicate": "replicas"}
 GB = 1e9
 
 
 def mesh_explorer(
     gpus: int = 64, tensor: int = 8, pipeline: int = 2, model: str = "Llama 3 70B", rank: int = 13
 ) -> Controls:
-    """Eight controls over the ranks of a mesh, node by node, and the bytes of one of them.
+    """Seven controls over the ranks of a mesh, node by node, and the bytes of one of them.
 
     A micro-batch is one sequence of the model's own length; there are as many as stages.
     """
@@ -53,22 +51,20 @@ def mesh_explorer(
     size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
     return TwoColumns(
         draw_mesh,
-        "A mesh of GPUs: who works with a rank, what it holds, what it sends",
+        "A mesh of GPUs: the groups of one rank, and what it holds",
         gpus=size,
         tensor=choice("tensor", SIZES, tensor),
         context=choice("context", SIZES[:4], 1),
         pipeline=choice("pipeline", SIZES, pipeline),
         replicas=choice("replicas", SIZES, 1),
         model=choice("model", MODELS, model),
-        group=choice("this rank …", tuple(GROUPS), "shards its weights with"),
         rank=place,
     )
 
 
 def draw_mesh(
-    gpus: int, tensor: int, context: int, pipeline: int, replicas: int, model: str, group: str,
-    rank: int,
-) -> tuple[style.Picture, str]:  # fmt: skip
+    gpus: int, tensor: int, context: int, pipeline: int, replicas: int, model: str, rank: int
+) -> tuple[style.Picture, str]:
     """The picture and, as HTML, what the rank holds; or why these sizes can't be."""
     try:
         split = mesh(gpus, tensor, context, pipeline, replicas)
@@ -76,13 +72,12 @@ def draw_mesh(
         held = held_bytes(work, split)
     except ValueError as error:
         title = "These sizes don't go together"
-        return _draw(title, gpus, rank, [], {}, []), f"<b>{title}</b>: {error}."
-    others, rows = split.group(GROUPS[group], rank), sent_rows(work, split, cluster())
-    nodes = len({other // cluster().node for other in others})
-    where = "its own node" if nodes == 1 else f"{nodes} nodes"
-    more = f"{len(others) - 1} more, in {where}" if len(others) > 1 else "nobody"
-    title = f"Rank {rank} {group} {more}"
-    return _draw(title, gpus, rank, others, held, rows), in_words(work, split, rank, held)
+        return _draw(title, gpus, rank, {}, {}), f"<b>{title}</b>: {error}."
+    groups = {axis: split.group(axis, rank) for axis in GROUPS}
+    groups = {axis: group for axis, group in groups.items() if len(group) > 1}
+    sizes = ", ".join(f"{GROUPS[axis][0]} {len(group)}" for axis, group in groups.items())
+    title = f"The groups of rank {rank} among {gpus}: {sizes or 'none'}"
+    return _draw(title, gpus, rank, groups, held), in_words(work, split, rank, held)
 
 
 def mesh(gpus: int, tensor: int, context: int, pipeline: int, replicas: int) -> Split:
@@ -116,45 +111,40 @@ def in_words(work: Work, split: Split, rank: int, held: dict[str, float]) -> str
 
 @style.styled
 def _draw(
-    title: str, gpus: int, rank: int, others: list[int], held: dict[str, float], rows: list[Row]
-) -> style.Picture:  # fmt: skip
-    """The ranks by node at the left; at the right a rank's bytes, held above and sent below."""
+    title: str, gpus: int, rank: int, groups: dict[str, list[int]], held: dict[str, float]
+) -> style.Picture:
+    """The ranks by node at the left; at the right a rank's bytes."""
     figure = style.new_figure(title, 3.6)
-    panels = figure.subplot_mosaic(
-        [["ranks", "held"], ["ranks", "sent"]], width_ratios=[1.15, 1], height_ratios=[1, 1.5]
-    )
-    _draw_ranks(panels["ranks"], gpus, rank, others)
-    said = [f"  rank {rank}'s group among {gpus}: {' '.join(map(str, others)) or 'none'}"]
+    ranks, bar = figure.subplots(1, 2, width_ratios=[1.15, 1])
+    _draw_ranks(ranks, gpus, rank, groups)
+    said = [f"  {GROUPS[axis][0]}: {' '.join(map(str, group))}" for axis, group in groups.items()]
+    bar.set_visible(bool(held))
     if held:
-        _draw_held(panels["held"], held)
+        _draw_held(bar, held)
         in_gb = {part: held.get(part, 0.0) / GB for part in PARTS}
         said.append(alt_text.stack(f"GB held of {cluster().memory_gb:.0f}", in_gb))
-    if rows:
-        said += ["GB sent in a step", *_draw_sent(panels["sent"], rows)]
-    panels["held"].set_visible(bool(held))
-    panels["sent"].set_visible(bool(rows))
     return style.render(figure, title, said)
 
 
-def _draw_ranks(axes: "Axes", gpus: int, rank: int, others: list[int]) -> None:
-    """A cell for each rank, eight to a node, its own with a thick edge."""
+def _draw_ranks(axes: "Axes", gpus: int, rank: int, groups: dict[str, list[int]]) -> None:
+    """A cell for each rank, eight to a node, its own with a thick edge; a colour for each group."""
     from matplotlib.patches import Rectangle
 
     node = cluster().node
     nodes = -(-gpus // node)
     wide = {1: 1, 2: 1, 4: 2, 8: 2, 16: 4, 32: 4, 64: 8}[nodes]
+    colours = {one: GROUPS[axis][1] for axis, group in groups.items() for one in group}
     corner = {}
     for one in range(gpus):
         home, seat = divmod(one, node)
         x = home % wide * 4.6 + seat % 4
         y = home // wide * 2.7 + seat // 4
         corner[one] = (x, y)
-        colour = style.EXACT if one in others else "#E3E3E3"
-        axes.add_patch(Rectangle((x, y), 0.94, 0.94, facecolor=colour))
+        axes.add_patch(Rectangle((x, y), 0.94, 0.94, facecolor=colours.get(one, "#E3E3E3")))
         if gpus <= 64:
             axes.text(x + 0.47, y + 0.5, str(one), ha="center", va="center",
                       fontsize=11 if gpus <= 32 else 9,
-                      color="white" if one in others else style.INK)  # fmt: skip
+                      color="white" if one in colours else style.INK)  # fmt: skip
     for home in range(nodes):
         x, y = corner[home * node]
         axes.add_patch(Rectangle((x - 0.12, y - 0.12), 4.18, 2.18, fill=False, edgecolor="#999999"))
@@ -164,6 +154,11 @@ def _draw_ranks(axes: "Axes", gpus: int, rank: int, others: list[int]) -> None:
         xlim=(-0.3, max(corner.values())[0] + 1.3),
         ylim=(max(y for _, y in corner.values()) + 1.3, -0.3),
     )
+    keys = [
+        Rectangle((0, 0), 1, 1, color=GROUPS[axis][1], label=GROUPS[axis][0]) for axis in groups
+    ]
+    axes.legend(handles=keys, ncols=3, fontsize=9, frameon=False, loc="upper center",
+                bbox_to_anchor=(0.5, 0), borderaxespad=0, columnspacing=1)  # fmt: skip
     axes.set_aspect("equal")
     axes.set_axis_off()
 
@@ -183,21 +178,3 @@ def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
     axes.set_xlabel("GB held", fontsize=10.5)
     axes.legend(ncols=2, fontsize=8.5, frameon=False, loc="lower left",
                 bbox_to_anchor=(-0.02, 0.6), borderaxespad=0, columnspacing=1)  # fmt: skip
-
-
-def _draw_sent(axes: "Axes", rows: list[Row]) -> list[str]:
-    """A bar for each axis along which it sends, paler inside a node; and as lines."""
-    colours = ["#AAAAAA" if row["link"] == "inside a node" else "#555555" for row in rows]
-    axes.barh(range(len(rows)), [row["bytes"] / GB for row in rows], color=colours, height=0.6)
-    most = max(row["bytes"] / GB for row in rows)
-    names, lines = [f"{AXES.get(row['axis'], row['axis'])} {row['ranks']}" for row in rows], []
-    for place, row in enumerate(rows):
-        amount = row["bytes"] / GB
-        said = f"{amount:.1f} GB" if amount >= 0.1 else f"{1e3 * amount:.0f} MB"
-        text = f"{said}, {row['link']}"
-        style.write_beside(axes, text, amount, place, fontsize=9.5)
-        lines.append(f"  {names[place]}: {text}")
-    axes.set_yticks(range(len(rows)), names, fontsize=10.5)
-    axes.set(xlim=(0, 2.1 * most), ylim=(max(len(rows), 2) - 0.4, -0.6))
-    axes.set_xlabel("GB sent in a step", fontsize=10.5)
-    return lines

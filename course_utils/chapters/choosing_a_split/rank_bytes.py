@@ -1,9 +1,8 @@
-"""What a rank holds at the peak of a step, by part, and what it sends in a step, by axis."""
+"""Bytes that a rank holds at the peak of a step, by part."""
 
 from course_utils.chapters.choosing_a_split import steps
-from course_utils.chapters.choosing_a_split.steps import Work, layer_sent, stage_layers
-from course_utils.core.evidence import Row
-from course_utils.planner.splits import Cluster, Split
+from course_utils.chapters.choosing_a_split.steps import Work, stage_layers
+from course_utils.planner.splits import Split
 
 PARTS = (
     "weights",
@@ -13,7 +12,7 @@ PARTS = (
     "unreduced gradients",
     "activations",
     "logits",
-    "a layer recomputed",
+    "a layer's backward",
 )
 
 
@@ -22,8 +21,9 @@ def held_bytes(work: Work, split: Split) -> dict[str, float]:
 
     Gathered is one layer and the next, or with a pipeline the whole stage, whose gradients aren't
     reduced before the last micro-batch. Activations: of a pipeline's first rank, where most
-    micro-batches are in flight. The logits, or the layer that is recomputed, whichever is larger:
-    they exist at different times. Left out: what the allocator can't use (chapter 10).
+    micro-batches are in flight. The logits, or a layer's backward (what it recomputes, its whole
+    gradients in BF16, and in FP32 to be reduced), whichever is larger: they exist at different
+    times. Left out: what the allocator can't use (chapter 10).
     Raises: ValueError where sizes don't divide, or there are more stages than layers.
     """
     shape = work.shape
@@ -41,6 +41,8 @@ def held_bytes(work: Work, split: Split) -> dict[str, float]:
     each = 4 if work.compiled_loss else 12
     logits = each * tokens * shape.vocabulary if split.pipeline == 1 else 0.0
     again = max(0.0, layer - kept)
+    if split.sharers > 1 and not later:
+        again += (steps.GATHERED + steps.REDUCED) * shape.block_parameters / split.tensor
     return {
         "weights": 4 * shards,
         "gradients": 4 * shards,
@@ -49,7 +51,7 @@ def held_bytes(work: Work, split: Split) -> dict[str, float]:
         "unreduced gradients": steps.REDUCED * stage if later and split.sharers > 1 else 0.0,
         "activations": kept * layers * in_flight(split),
         "logits": logits if logits > again else 0.0,
-        "a layer recomputed": again if again >= logits else 0.0,
+        "a layer's backward": again if again >= logits else 0.0,
     }
 
 
@@ -63,30 +65,3 @@ def in_flight(split: Split) -> float:
         return 1
     begun = p if chunks == 1 else (2 * (p - 1) + (chunks - 1) * p + 1) / chunks
     return min(begun, split.micro_batches)
-
-
-def sent_rows(work: Work, split: Split, cluster: Cluster) -> list[Row]:
-    """A row for each axis with more than one rank: its ranks, bytes sent in a step, and the link.
-
-    A ring's collective of S bytes sends S(n−1)/n.
-    """
-    shape, micro, pipeline = work.shape, split.micro_batches, split.pipeline
-    layers = stage_layers(shape, split)
-    with_ends = layers + shape.embeddings / pipeline / shape.block_parameters
-    sent = {"gather": 0.0}
-    for name, one in layer_sent(work, split).items():
-        n_bytes = (one.forward + one.backward) * one.n_bytes * (one.size - 1) / one.size
-        sharded = name in ("gather", "reduce", "replicate")
-        times = (1 if pipeline > 1 else micro) * with_ends if sharded else micro * layers
-        axis = "gather" if name == "reduce" else name
-        sent[axis] = sent.get(axis, 0.0) + times * n_bytes
-    sent["pipeline"] = 4.0 * split.chunks * micro * work.tokens(split) * shape.width
-    rows: list[Row] = []
-    for axis, n_bytes in sent.items():
-        size = split.sharers if axis == "gather" else getattr(split, axis)
-        inside = (
-            cluster.members(size, split.stride("context" if axis == "gather" else axis)) == size
-        )
-        link = "inside a node" if inside else "between nodes"
-        rows.append({"axis": axis, "ranks": size, "bytes": n_bytes, "link": link})
-    return [row for row in rows if row["ranks"] > 1]

@@ -9,7 +9,7 @@ from course_utils.chapters.choosing_a_split.steps import Step, Work, step
 from course_utils.core.evidence import Row, published
 from course_utils.planner.plans import forward_flops
 from course_utils.planner.shapes import Shape, shape
-from course_utils.planner.splits import Cluster, Split, cluster
+from course_utils.planner.splits import Split, cluster
 
 TITAN = ("torchtitan, eager", "torchtitan, compiled", "torchtitan, float8")
 CHECKPOINTED = ("13B", "30B", "70B")
@@ -26,9 +26,9 @@ class Run(NamedTuple):
     tokens_per_s_gpu: float
     memory_gib: float | None = None
 
-    def predict(self, efficiency: float, machine: Cluster | None = None) -> Step:
-        """Its step where computing reaches that share of the peak, on its cluster or another."""
-        return step(self.work, self.split, machine or cluster(self.cluster), efficiency)
+    def predict(self, efficiency: float) -> Step:
+        """Its step where computing reaches that share of the peak."""
+        return step(self.work, self.split, cluster(self.cluster), efficiency)
 
 
 def published_runs() -> list[Run]:
@@ -81,27 +81,28 @@ def v100_runs(by: str = "megatron") -> list[Run]:
     return runs
 
 
-def llama_405b_runs(chunks: int, checkpointing: str = "selective") -> list[Run]:
+def llama_405b_runs(chunks: int) -> list[Run]:
     """Meta's runs on sequences of 8,192 tokens, on 8,192 and 16,384 GPUs.
 
-    `chunks`, the stages of a pipeline's rank, and what was recomputed aren't published.
+    `chunks`, the stages of a pipeline's rank, and what was recomputed aren't published: here all
+    but matmuls and attention.
     """
     runs = []
     for row in published("llama3_405b").rows_where(sequence=8192):
         sequences = row["lines_per_dp"]
         split = Split(row["dp"], 1, row["tp"], row["pp"], row["cp"], chunks, sequences)
-        work = Work(shape("Llama 3 405B"), sequences, checkpointing=checkpointing)
+        work = Work(shape("Llama 3 405B"), sequences, checkpointing="selective")
         plan = work.plan(split)
         rate = 1e12 * row["tflops_per_gpu"] * plan.tokens / (3 * forward_flops(plan))
         runs.append(Run("Meta", "405B", work, split, "H100, 400 Gbit/s", rate))
     return runs
 
 
-def fit_efficiency(run: Run, machine: Cluster | None = None) -> float:
+def fit_efficiency(run: Run) -> float:
     """The share of the peak with which the formula gives the run's own throughput."""
     low, high = 1e-3, 10.0
     for _ in range(34):
         middle = (low + high) / 2
-        slow = run.predict(middle, machine).tokens_per_s_gpu < run.tokens_per_s_gpu
+        slow = run.predict(middle).tokens_per_s_gpu < run.tokens_per_s_gpu
         low, high = (middle, high) if slow else (low, middle)
     return low

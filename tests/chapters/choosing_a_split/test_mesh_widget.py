@@ -15,7 +15,6 @@ MOVES = {
     "pipeline": 4,
     "replicas": 2,
     "model": "Llama 3 405B",
-    "group": "splits each matrix with",
     "rank": 40,
 }
 
@@ -24,9 +23,9 @@ def words(widget):
     return re.sub("<.*?>", "", widget._reading.value)
 
 
-def test_unmoved_a_70b_model_fits_64_gpus_most_is_sent_inside_nodes_and_every_control_moves_it():
+def test_unmoved_a_70b_model_fits_64_gpus_and_every_control_moves_it():
     widget = mesh_explorer()
-    assert widget._shown.alt == "Rank 13 shards its weights with 3 more, in 4 nodes"
+    assert widget._shown.alt == "The groups of rank 13 among 64: shard 4, pipeline 2, tensor 8"
     held = held_bytes(
         Work(shape("Llama 3 70B"), 2), Split(4, tensor=8, pipeline=2, micro_batches=2)
     )

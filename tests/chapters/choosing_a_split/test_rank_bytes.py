@@ -1,10 +1,10 @@
-"""What a rank holds and sends: chapter 10's planner and the counts by hand say the same."""
+"""What a rank holds: chapter 10's planner and the counts by hand say the same."""
 
 import pytest
 
-from course_utils.chapters.choosing_a_split import Work, held_bytes, sent_rows
+from course_utils.chapters.choosing_a_split import Work, held_bytes
 from course_utils.chapters.choosing_a_split.rank_bytes import in_flight
-from course_utils.planner import Plan, Split, cluster, peak, shape
+from course_utils.planner import Plan, Split, peak, shape
 
 LLAMA = shape("Llama 3 8B")
 
@@ -32,24 +32,13 @@ def test_as_many_micro_batches_are_in_flight_as_1f1b_and_interleaved_begin():
     assert in_flight(Split(pipeline=8, chunks=2, micro_batches=32)) == (14 + 8 + 1) / 2
 
 
-def sent(work, split):
-    return {row["axis"]: row["bytes"] for row in sent_rows(work, split, cluster())}
-
-
-def test_sharding_sends_three_times_the_weights_and_gathered_once_two_thirds_fewer_gathers():
-    """ZeRO-3 gathers twice (BF16) and sums once (FP32): 2 + 2 + 4 bytes a weight, (n−1)/n of it."""
-    n, weights = 8, LLAMA.parameters
-    assert sent(Work(LLAMA, 1), Split(n)) == {"gather": pytest.approx(8 * weights * (n - 1) / n)}
-    once = sent(Work(LLAMA, 1, keeps_gathered=True), Split(n))
-    assert once["gather"] == pytest.approx(6 * weights * (n - 1) / n)
-
-
-def test_tensor_parallelism_sends_by_tokens_and_not_by_weights():
-    split = Split(1, tensor=8)
-    one, two = (sent(Work(LLAMA, number, checkpointing="none"), split) for number in (1, 2))
-    residual = 2 * 8192 * 4096
-    assert one["tensor"] == pytest.approx(32 * 8 * residual * 7 / 8)
-    assert two["tensor"] == 2 * one["tensor"]
+def test_a_layers_backward_has_its_gradients_in_bf16_and_in_fp32_whatever_the_tokens():
+    """FSDP2's foreach_reduce copies BF16 gradients into an FP32 buffer: 6 bytes a parameter."""
+    one, two = (
+        held_bytes(Work(LLAMA, 1, n, compiled_loss=True), Split(8))["a layer's backward"]
+        for n in (1024, 2048)
+    )
+    assert 2 * one - two == pytest.approx(6 * LLAMA.block_parameters)
 
 
 def test_a_compiled_loss_holds_a_third_of_the_logits_bytes():
