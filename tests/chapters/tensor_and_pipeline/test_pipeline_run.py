@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from course_utils.chapters import tensor_and_pipeline
 from course_utils.chapters.tensor_and_pipeline import (
     UNIT_TIMES,
     draw_pipelines,
@@ -18,8 +19,8 @@ from course_utils.chapters.tensor_and_pipeline import (
 )
 from tests.support.page_cells import cells_of
 
-PAGE: dict = {}
-for cell in ("gpipe", "simulator", "zero-bubble"):
+PAGE: dict = {"chapter": tensor_and_pipeline}
+for cell in ("gpipe", "needs", "simulator", "zero-bubble"):
     exec(cells_of("14")[cell], PAGE)
 gpipe, zero_bubble = PAGE["gpipe"], PAGE["zero_bubble"]
 
