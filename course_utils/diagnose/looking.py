@@ -19,6 +19,7 @@ from course_utils.diagnose.records import NOWHERE, Line, Look, Sample
 from course_utils.diagnose.watching import FINDING_ROOTS, Watch
 
 EVERY = 0.002  # seconds between samples
+SWITCH = 0.0005  # seconds after which Python code gives way to the sampling thread
 GRAPH_STEP, OPERATOR_STEP, KEPT_FROM = FINDING_ROOTS + 1, FINDING_ROOTS + 2, FINDING_ROOTS + 3
 NODES = 200_000  # of a graph that are followed
 LEAST_REPEATS = 8  # of the same operators on the same parameters, to be a loop over samples
@@ -34,7 +35,7 @@ class Looker:
         self.samples: Counter[tuple[str, Line]] = Counter()
         self._main = threading.get_ident()
         self._sampling = threading.Thread(target=self._sample, daemon=True)
-        self._stop = threading.Event()
+        self._stop, self._switching = threading.Event(), sys.getswitchinterval()
         self._step = 0
         self._forwards: list[tuple[Any, Line]] = []
         self._reached: set[Any] = set()
@@ -103,6 +104,7 @@ class Looker:
     # -- what it reads
 
     def _sample(self) -> None:
+        sys.setswitchinterval(SWITCH)  # else Python code is seen where it gives way, every 5 ms
         while not self._stop.wait(EVERY):
             frame = sys._current_frames().get(self._main)
             if frame is not None:
@@ -220,6 +222,7 @@ class Looker:
     def stop(self) -> None:
         """Ends the sampling, and the dispatch mode where the run ended in its step."""
         self._stop.set()
+        sys.setswitchinterval(self._switching)
         if self._mode is not None and self._step < OPERATOR_STEP:
             self._mode.__exit__(None, None, None)
             self._mode = None

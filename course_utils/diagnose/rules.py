@@ -299,13 +299,13 @@ def _(e: Evidence, above: float) -> Hit | None:
 @rule("outside", 0.15, "Python between data, forward, backward and optimizer", "03")
 def _(e: Evidence, above: float) -> Hit | None:
     share, (line, part) = e.share("everything else"), _in_region(e, "outside")
-    if share * part < above or line == NOWHERE:
+    if share < above or part < above or line == NOWHERE:
         return None
     return Hit(
         f"{share:.0%} of a step is outside of data, forward, backward and optimizer, "
         f"{part:.0%} of it at this line",
         line, "move it out of the step, do it in a worker, or do it every 100 steps",
-        most=share * part, note="at most: the line's own time",
+        most=share * part, note="at most: this line's own time",
     )  # fmt: skip
 
 
