@@ -51,5 +51,5 @@ def _traced() -> list[Span]:
     ]
     return [
         *(Span("host", name, float(a), float(b)) for name, a, b in parts),
-        *(Span("kernels", "compute", a, b) for a, b in ran.tolist()),
+        *(Span("kernels", "a kernel", a, b) for a, b in ran.tolist()),
     ]
