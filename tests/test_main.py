@@ -20,7 +20,13 @@ def test_an_unknown_chapter_is_a_sentence_with_the_known_ones(command, capsys):
 
 @pytest.mark.parametrize(
     "command, says",
-    [("doctor", ""), ("record", ""), ("normalise", ""), ("trace", "export_chrome_trace wrote")],
+    [
+        ("doctor", ""),
+        ("record", ""),
+        ("normalise", ""),
+        ("trace", "export_chrome_trace wrote"),
+        ("diagnose", "it isn't changed"),
+    ],
 )
 def test_every_command_has_help(command, says, capsys):
     with pytest.raises(SystemExit):

@@ -48,8 +48,8 @@ def _loader_arguments(watch: Watch, update: Callable[[dict[str, Any]], None]) ->
             bound = signature.bind(loader, *args, **kwargs)
             update(bound.arguments)
             watch.facts["applied"] += 1
-            arguments = {k: v for k, v in bound.arguments.items() if v is not loader}
-            old(loader, **arguments)
+            bound.arguments.pop("self")
+            old(loader, **bound.arguments)
 
         return construct
 

@@ -129,16 +129,20 @@ def _finding(
 ) -> Finding:
     """A hit with the best of its measured gains, or with the most that it can be."""
     measured = [g for name in hit.changes if (g := gains.get(name)) is not None]
-    usable = [g for g in measured if g.change != "first-batch"] or measured
-    best = min(usable, key=lambda g: g.after, default=None)
+    real = [g for g in measured if g.change != "first-batch"]
+    best = min(real, key=lambda g: g.after, default=None)
+    bound = next((g for g in measured if g.change == "first-batch"), None)
+    if bound and (best is None or best.after > (1 - WORTH) * before > bound.after):
+        best = bound  # what is known to be lost, though nothing tried gets it back
     note = hit.note
     if best is None and hit.most < 1:
         best = Gain("", before, before * (1 - hit.most), False, noise)
         note = note or "at most: it can't be switched off from outside"
     elif best is None:
         note = note or "the gain could not be measured"
-    elif best.change == "first-batch":
-        note = "at most: with the first batch used again for every step"
+    elif best is bound and real:
+        worse = ", ".join(f"{changes.in_words(g.change)} {g.factor:.2f}×" for g in real)
+        note = f"Workers don't get it back here ({worse}): do less for each sample."
     return Finding(
         rule.name, hit.line[0], hit.line[1], hit.seen, hit.advice, rule.chapter, best, measured,
         note if not hit.always or best else hit.note,

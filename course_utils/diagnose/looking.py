@@ -260,7 +260,7 @@ def _operators(watch: Watch) -> Any:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             out = func(*args, **(kwargs or {}))
-            self.count += 1
+            self.count += watch.region != "data"
             for x in _tensors(out):
                 self.bytes[str(x.dtype)] += x.numel() * x.element_size()
             if watch.region in ("forward", "outside"):

@@ -61,7 +61,8 @@ def _finding(place: int, one: Finding) -> list[str]:
     lines += textwrap.wrap(
         f"Change: {one.advice}.", WIDTH - 3, initial_indent="   ", subsequent_indent="   "
     )
-    lines.append(f"   {gain_words(one)} Chapter {one.chapter} explains it.")
+    said = f"{gain_words(one)} Chapter {one.chapter} explains it."
+    lines += textwrap.wrap(said, WIDTH - 3, initial_indent="   ", subsequent_indent="   ")
     return lines
 
 
@@ -83,7 +84,7 @@ def gain_words(one: Finding) -> str:
     return (
         f"Measured: {most}{one.gain.factor:.2f}× "
         f"({times}, with {changes.in_words(one.gain.change)}; "
-        f"unchanged runs differ by {one.gain.noise:.0%})."
+        f"unchanged runs differ by {one.gain.noise:.0%}). {one.note}".rstrip()
     )
 
 

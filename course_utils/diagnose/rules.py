@@ -14,7 +14,7 @@ from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen
 from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
-SMALL = 20e-6  # seconds of an operator, with what Python does for it
+SMALL = 10e-6  # seconds of an operator, with what Python does for it
 
 
 @dataclass
@@ -245,7 +245,9 @@ def _(e: Evidence, above: float) -> Hit | None:
 def _(e: Evidence, above: float) -> Hit | None:
     if e.look.unused_forwards < above:
         return None
-    forwards = [m for m in e.steps.of("forward") if m.place == e.look.unused_forward]
+    forwards = [
+        m for m in e.steps.of("forward") if m.place == e.look.unused_forward and m.flag == 3
+    ]  # fmt: skip
     took = sum(m.end - m.begin for m in forwards) / len(e.steps.steps)
     if not forwards:
         return None
@@ -317,6 +319,20 @@ def _(e: Evidence, above: float) -> Hit | None:
     return Hit(
         "torch.tensor gets a list of arrays and copies them number by number",
         (said[0].file, said[0].line), "np.stack first, then torch.from_numpy", ["stack-arrays"],
+    )  # fmt: skip
+
+
+@rule("validation", 0.15, "validation that takes a seventh of the time, or more", "03")
+def _(e: Evidence, above: float) -> Hit | None:
+    share = e.share("validation")
+    often = sum("validation" in step.kinds for step in e.steps.steps)
+    if share < above:
+        return None
+    marks = [m for m in e.steps.of("forward") if m.flag != 3]
+    return Hit(
+        f"{share:.0%} of the time is validation, after {often} of {len(e.steps.steps)} steps",
+        _most_common(marks), "validate less often, or on fewer samples", most=share,
+        note="at most: all of its time",
     )  # fmt: skip
 
 

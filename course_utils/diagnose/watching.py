@@ -6,6 +6,7 @@ pay for two calls a step, not for two a layer).
 """
 
 import contextlib
+import functools
 import gc
 import os
 import sys
@@ -248,6 +249,7 @@ class Watch:
         return iterate
 
     def _made(self, old: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(old)  # a change reads its signature
         def make(loader: Any, *args: Any, **kwargs: Any) -> None:
             old(loader, *args, **kwargs)
             file, line = self.places.line(sys._getframe(1))

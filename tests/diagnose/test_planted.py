@@ -30,6 +30,13 @@ FAULTS = {  # the rule that must find it, and a text of the line it must name
     "optimizer": ("optimizer", "optimizer.step()"),
 }
 HEALTHY = ("none", "unused-gradients-fixed", "padding-fixed")
+CHANGES = {  # by the fault that it mends
+    "slow-loader": "workers:1", "workers-restart": "persistent", "none": "first-batch",
+    "threads": "threads:1", "anomaly": "no-anomaly", "double": "float32", "padding": "trimmed",
+    "checkpoint": "no-save", "optimizer": "fused", "garbage": "gc-freeze",
+    "unused-gradients": "frozen", "validation-graph": "eval-no-grad",
+    "list-of-arrays": "stack-arrays", "recompiles": "dynamic",
+}  # fmt: skip
 QUICK = ("anomaly", "checkpoint", "kept-tensors")
 
 
@@ -61,3 +68,11 @@ def test_every_planted_fault_is_found_on_its_line(fault):
 @pytest.mark.parametrize("script", HEALTHY)
 def test_a_healthy_script_has_no_finding(script):
     assert found(script) == {}
+
+
+@pytest.mark.thorough("course_utils/diagnose", "tests/diagnose")
+@pytest.mark.parametrize("fault", CHANGES)
+def test_a_change_takes_effect_and_the_script_still_runs(fault):
+    seen = Script(str(PLANTED), [fault]).run(change=CHANGES[fault])
+    assert seen.ended == "stopped", seen.error
+    assert seen.applied
