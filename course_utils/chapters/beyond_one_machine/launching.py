@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from course_utils.chapters.beyond_one_machine import torchrun
@@ -33,7 +33,9 @@ def write_program(path: str | Path, *functions: Callable[..., Any]) -> int:
 
 
 class Launched:
-    """A command that runs in a folder; what it prints is kept there, in two files."""
+    """A command that runs in a folder; what it prints is kept there, each rank's in its own file:
+    torchrun's ranks write a line and its end apart, and a file of all would mix them.
+    """
 
     def __init__(
         self, command: str, folder: str | Path | TemporaryDirectory[str], **environment: str
@@ -52,20 +54,22 @@ class Launched:
             raise ValueError(f"a command that begins with torchrun, not {first}")
         own = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
         own |= {"PYTHONPATH": files.python_path(), "OMP_NUM_THREADS": "1", **environment}
-        with self._file("out").open("w") as out, self._file("err").open("w") as err:
+        self._logs = Path(mkdtemp(prefix=".ranks-", dir=self.folder))
+        with self._file("err").open("w") as err:
             self._process = subprocess.Popen(
-                [*TORCHRUN, *words],
+                [*TORCHRUN, "--redirects", "1", "--log-dir", str(self._logs), *words],
                 cwd=self.folder,
                 env=own,
                 stdin=subprocess.PIPE,  # it closes with this Python: torchrun's sign to end
-                stdout=out,
+                stdout=subprocess.DEVNULL,
                 stderr=err,
             )
         atexit.register(self.stop)
 
     def lines(self) -> list[str]:
         """What its ranks printed, sorted: who of them is first is chance."""
-        return sorted(self._file("out").read_text(encoding="utf-8").splitlines())
+        printed = [path.read_text(encoding="utf-8") for path in self._logs.rglob("stdout.log")]
+        return sorted(line for text in printed for line in text.splitlines())
 
     def wait(self, limit_seconds: float = LIMIT_SECONDS) -> None:
         """Returns when it has ended well. Raises: LaunchError."""
