@@ -36,8 +36,7 @@ def deepspeed_rows() -> list[dict[str, Any]]:
     """
     if importlib.util.find_spec("deepspeed") is None:
         return []
-    rows: list[dict[str, Any]] = ranks.run(_rows)[0]
-    return rows
+    return list(ranks.run(_rows)[0])
 
 
 def _rows() -> list[dict[str, Any]]:
