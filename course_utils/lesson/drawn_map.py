@@ -104,10 +104,11 @@ def recorded_on() -> "Markdown":
     """
     from IPython.display import Markdown
 
-    found: dict[str, list[Content]] = {}
+    found: dict[tuple[str, str], list[Content]] = {}
     for path, content in whole(files.RECORDED):
         if content["rows"]:
-            found.setdefault(path.parents[1].name, []).append(content)
+            machine = path.parents[1].name, content["machine"]["name"]
+            found.setdefault(machine, []).append(content)
     lines = ["| machine | recorded | torch | chapters (experiments) |", "|---|---|---|---|"]
     lines += [_machine_line(contents) for contents in found.values()]
     return Markdown("\n".join(lines) if found else FIRST)

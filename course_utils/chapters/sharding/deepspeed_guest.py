@@ -14,12 +14,15 @@ from course_utils.workloads.addition import Addition, answer_loss
 from course_utils.workloads.gpt import GPT, GPTConfig
 
 SETTINGS = {"DS_BUILD_OPS": "0", "DS_ACCELERATOR": "cpu"}
+WHOLE = {"stage": 3, "stage3_param_persistence_threshold": 0}  # shards small parameters, too
 STAGES: dict[str, dict[str, Any]] = {  # by name: the configuration's `zero_optimization`
     "stage 0": {"stage": 0},
     "stage 1": {"stage": 1},
     "stage 2": {"stage": 2},
     "stage 2, reduced to owners": {"stage": 2, "use_multi_rank_bucket_allreduce": False},
-    "stage 3": {"stage": 3, "stage3_param_persistence_threshold": 0},
+    "stage 3": WHOLE,
+    "stage 3, nothing kept": WHOLE
+    | {"stage3_max_reuse_distance": 0, "stage3_max_live_parameters": 0},
 }
 MICRO_BATCHES = 4
 
@@ -33,8 +36,7 @@ def deepspeed_rows() -> list[dict[str, Any]]:
     """
     if importlib.util.find_spec("deepspeed") is None:
         return []
-    rows: list[dict[str, Any]] = ranks.run(_rows)[0]
-    return rows
+    return list(ranks.run(_rows)[0])
 
 
 def _rows() -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ One GPU shows the bytes of each way, and what offloading costs; what gathers cos
 more.
 """
 
-import gc
 from typing import Any
 
 import torch
@@ -35,17 +34,11 @@ def sharded_row(case: dict[str, Any]) -> dict[str, Any]:
     its policy.
     """
     real_steps.on_gpus(case["gpus"])
-    found: dict[str, Any] = ranks.run(time_way, case["way"], GPTConfig.small(), case["batch"])[0]
-    return found
+    return dict(ranks.run(time_way, case["way"], GPTConfig.small(), case["batch"])[0])
 
 
 def time_way(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
-    """Runs one way's step on a rank; returns what `sharded_row` does.
-
-    First it frees the model of the row before: DDP's and FSDP's are cycles of references.
-    """
-    gc.collect()
-    torch.cuda.empty_cache()
+    """Runs one way's step on a rank; returns what `sharded_row` does."""
     torch.manual_seed(0)
     tokens = torch.randint(config.vocabulary, (batch, config.context), device="cuda")
     model = GPT(config).cuda()
@@ -67,7 +60,6 @@ def time_way(way: str, config: GPTConfig, batch: int) -> dict[str, float]:
 def _sharded(model: GPT, way: str) -> torch.nn.Module:
     mesh = init_device_mesh("cuda", (torch.distributed.get_world_size(),))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    for block in [] if way == "one unit" else model.blocks:
-        fully_shard(block, mesh=mesh, mp_policy=policy, **WAYS[way])
-    fully_shard(model, mesh=mesh, mp_policy=policy, **WAYS[way])
+    for unit in [model] if way == "one unit" else [*model.blocks, model]:
+        fully_shard(unit, mesh=mesh, mp_policy=policy, **WAYS[way])
     return model
