@@ -36,6 +36,9 @@ class Split:
                 raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
         if self.chunks > 1 and self.pipeline == 1:
             raise ValueError("chunks are stages of a pipeline's rank: set pipeline, or chunks=1")
+        if self.chunks > 1 and self.micro_batches < self.pipeline:
+            few = f"{self.micro_batches} micro-batches keep at most as many ranks busy"
+            raise ValueError(f"{few}: interleaved, a pipeline of {self.pipeline} wants more")
 
     @property
     def sizes(self) -> tuple[int, ...]:

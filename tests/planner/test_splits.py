@@ -36,6 +36,7 @@ def test_sizes_that_make_no_sense_are_refused_in_a_sentence():
         (lambda: Split(shard=0), "is a whole number of at least 1"),
         (lambda: Split(pipeline=1.5), "is a whole number of at least 1"),
         (lambda: Split(4, chunks=2), "chunks are stages of a pipeline"),
+        (lambda: Split(pipeline=16, chunks=2, micro_batches=8), "at most as many ranks busy"),
         (lambda: cluster("my desk"), "no cluster 'my desk'; there are H100"),
     ):
         with pytest.raises(ValueError, match=says):
