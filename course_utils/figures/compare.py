@@ -237,17 +237,20 @@ def _make_log(axes: "Axes", name: str, base: int) -> None:
 
 
 def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
-    """Writes labels at the right ends of lines, moved so that they don't overlap."""
+    """Writes labels at the right ends of lines, moved so that they don't overlap.
+
+    A line that ends below the axis, as 0 does on a logarithmic one, has its label at the foot.
+    """
     low, high = axes.get_ylim()
     place = (lambda y: math.log(max(y, 1e-30))) if log else (lambda y: y)
     span = place(high) - place(low)
     last = -math.inf
     for x, y, label, colour in sorted((end for end in ends if end[2]), key=lambda end: end[1]):
-        wanted = (place(y) - place(low)) / span
+        wanted = max((place(y) - place(low)) / span, 0.0)
         at = max(wanted, last + 0.075)
         last = at
         axes.annotate(
-            label, (x, y), (1.015, at), textcoords="axes fraction", color=colour, va="center",
+            label, (x, max(y, low)), (1.015, at), textcoords="axes fraction", color=colour, va="center",
             annotation_clip=False,
         )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Bars and lines: each kind of evidence in its colour, and what doesn't exist takes no place."""
 
 import io
+import warnings
 
 import matplotlib as mpl
 import numpy as np
@@ -104,3 +105,10 @@ def test_a_line_looks_as_it_is_told_to_and_its_label_too():
     assert shows(picture, FORMAT_COLOURS["FP16"]) and not shows(picture, COLOURS["live"])
     assert format_colour("FP8 E4M3 into FP32") == FORMAT_COLOURS["E4M3"]
     assert format_colour("float64") is None
+
+
+def test_a_line_that_ends_at_zero_on_a_logarithmic_axis_is_drawn_without_a_warning():
+    lines = [("falls", {1: 7.2, 8: 2.0, 64: 0.0}), ("stays", {1: 30, 8: 14, 64: 6})]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare_lines("a share", lines, x_label="scale", y_label="%", log="xy")
