@@ -250,8 +250,8 @@ def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bo
         at = max(wanted, last + 0.075)
         last = at
         axes.annotate(
-            label, (x, max(y, low)), (1.015, at), textcoords="axes fraction", color=colour, va="center",
-            annotation_clip=False,
+            label, (x, max(y, low)), (1.015, at), textcoords="axes fraction", color=colour,
+            va="center", annotation_clip=False,
         )  # fmt: skip
 
 
