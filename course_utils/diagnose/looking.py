@@ -5,6 +5,7 @@ operator; another follows each loss's graph to the forwards that it came from.
 """
 
 import gc
+import os
 import re
 import statistics
 import sys
@@ -18,9 +19,11 @@ from course_utils.diagnose.changes import padding, unused
 from course_utils.diagnose.records import NOWHERE, Line, Look, Sample
 from course_utils.diagnose.watching import FINDING_ROOTS, Watch
 
+HERE = os.path.dirname(__file__)
 EVERY = 0.002  # seconds between samples
 SWITCH = 0.0005  # seconds after which Python code gives way to the sampling thread
 GRAPH_STEP, OPERATOR_STEP, KEPT_FROM = FINDING_ROOTS + 1, FINDING_ROOTS + 2, FINDING_ROOTS + 3
+KEPT_STEPS = 12  # in which the tensors that are alive are counted
 NODES = 200_000  # of a graph that are followed
 LEAST_REPEATS = 8  # of the same operators on the same parameters, to be a loop over samples
 LONGEST_LOOP = 400  # operators in one turn of it
@@ -45,6 +48,7 @@ class Looker:
         self._alive: list[tuple[int, float]] = []
         self._first_ids: set[int] = set()
         self._padding: list[tuple[float, float]] = []
+        watch.least = KEPT_FROM + KEPT_STEPS
         watch.after_step.append(self._after_step)
         watch.at_forward.append(self._at_forward)
         watch.after_forward.append(self._after_forward)
@@ -69,7 +73,7 @@ class Looker:
         if step == OPERATOR_STEP and self._mode is not None:
             self._mode.__exit__(None, None, None)
             self._read_operators()
-        if step >= KEPT_FROM:
+        if KEPT_FROM <= step < KEPT_FROM + KEPT_STEPS:
             self._keep(step)
 
     def _at_forward(self, module: Any, args: Any) -> None:
@@ -108,7 +112,9 @@ class Looker:
         while not self._stop.wait(EVERY):
             frame = sys._current_frames().get(self._main)
             if frame is not None:
-                self.samples[self.watch.region, self.watch.places.line(frame)] += 1
+                ours = frame.f_code.co_filename.startswith(HERE)
+                region = "diagnose" if ours else self.watch.region
+                self.samples[region, self.watch.places.line(frame)] += 1
 
     def _unused_gradients(self) -> None:
         found = unused(self.watch)
@@ -156,15 +162,13 @@ class Looker:
         return [x for x in gc.get_objects() if type(x) in kinds]
 
     def _kept_by(self) -> None:
-        """What holds the tensors that have come since, if they grow in nearly every step."""
-        grown = [
-            (b - a) / (t - s)
-            for (s, a), (t, b) in zip(self._alive, self._alive[1:], strict=False)
-            if t > s
-        ]
-        if len(grown) < 3 or sum(x > 0 for x in grown) < 0.8 * len(grown):
+        """What holds the tensors that have come since, if late steps all have more than early."""
+        sizes = [size for _, size in self._alive]
+        third = len(sizes) // 3
+        if third < 2 or max(sizes[:third]) >= min(sizes[-third:]):
             return
-        per_step = statistics.median(grown)
+        steps = self._alive[-1][0] - self._alive[third - 1][0]
+        per_step = (statistics.median(sizes[-third:]) - statistics.median(sizes[:third])) / steps
         if per_step < KEPT_LEAST:
             return
         holders: Counter[int] = Counter()

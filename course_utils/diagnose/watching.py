@@ -68,7 +68,7 @@ class Watch:
     """
 
     def __init__(self, steps: int, seconds: float) -> None:
-        self.steps, self.seconds = steps, seconds
+        self.steps, self.seconds, self.least = steps, seconds, LEAST_STEPS
         self.places = Places()
         self.marks: list[tuple[str, float, float, str, Line, int]] = []
         self.region = "outside"
@@ -159,7 +159,7 @@ class Watch:
         if not self._first:
             self._first = clock()
         took = clock() - self._first
-        slow = took > self.seconds and count >= LEAST_STEPS
+        slow = took > self.seconds and count >= self.least
         if count >= wanted or slow or took > max(3 * self.seconds, PATIENCE):
             for call in self.at_end:
                 call()

@@ -76,22 +76,21 @@ def test_what_it_sets_before_torch_is_imported_still_counts(script):
     assert seen.facts["threads"] == 1
 
 
-def test_no_process_is_left_running(script):
-    text = """
-        import multiprocessing, time
-        if __name__ == "__main__":
-            multiprocessing.Process(target=time.sleep, args=(600,)).start()
-    """ + textwrap.indent(textwrap.dedent(TRAINS), " " * 12).replace(
-        "range(int(sys.argv[1]))", "range(10**9)"
-    )
-    before = {p.pid for p in psutil.Process().children(recursive=True)}
-    assert script(text, steps=10).run().ended == "stopped"
+def test_no_process_is_left_running(script, tmp_path):
+    started = tmp_path / "started"
+    text = f"""
+        import multiprocessing, os, time
+        child = multiprocessing.Process(target=time.sleep, args=(600,))
+        child.start()
+        with open({str(started)!r}, "w") as file:
+            print(os.getpid(), child.pid, file=file)
+    """
+    endless = textwrap.dedent(TRAINS).replace("range(int(sys.argv[1]))", "range(10**9)")
+    assert script(textwrap.dedent(text) + endless, steps=10).run().ended == "stopped"
     left = [
-        p
-        for p in psutil.process_iter(["cmdline"])
-        if "diagnose.program" in " ".join(p.info["cmdline"] or ()) and p.status() != "zombie"
+        psutil.Process(int(p)) for p in started.read_text().split() if psutil.pid_exists(int(p))
     ]
-    assert not left and {p.pid for p in psutil.Process().children(recursive=True)} <= before
+    assert all(process.status() == psutil.STATUS_ZOMBIE for process in left)
 
 
 def test_a_script_without_steps_is_told_what_to_do(script):
