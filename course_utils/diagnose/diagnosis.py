@@ -135,17 +135,16 @@ def _finding(
     if bound and (best is None or best.after > (1 - WORTH) * before > bound.after):
         best = bound  # what is known to be lost, though nothing tried gets it back
     note = hit.note
-    if best is None and hit.most < 1:
-        best = Gain("", before, before * (1 - hit.most), False, noise)
-        note = note or "at most: it can't be switched off from outside"
-    elif best is None:
-        note = note or "the gain could not be measured"
+    if best is None:
+        tried = any(name in gains for name in hit.changes)
+        note = note or f"the change {'failed' if tried else 'was not tried'}"
+        best = Gain("", before, before * (1 - hit.most), False, noise) if hit.most < 1 else None
     elif best is bound and real:
         worse = ", ".join(f"{changes.in_words(g.change)} {g.factor:.2f}×" for g in real)
         note = f"Workers don't get it back here ({worse}): do less for each sample."
     return Finding(
         rule.name, hit.line[0], hit.line[1], hit.seen, hit.advice, rule.chapter, best, measured,
-        note if not hit.always or best else hit.note,
+        note, hit.memory,
     )  # fmt: skip
 
 
@@ -156,12 +155,11 @@ def _report(
     steps, seen = evidence.steps, evidence.seen
     quartiles = statistics.quantiles(steps.times, n=4)
     least = max(WORTH, 2 * noise)
-    memory_rules = ("kept-tensors", "validation-graph")
     kept, none = list[Finding](), list[Gain]()
     for one in found:
         saved = 1 - one.gain.after / one.gain.before if one.gain else 0.0
         undecided = noise > NOISY and one.gain is not None and one.gain.measured
-        if saved > least or one.rule in memory_rules or one.gain is None or undecided:
+        if saved > least or one.memory or one.gain is None or undecided:
             kept.append(one)
         else:
             none += one.tried or [one.gain]

@@ -8,7 +8,6 @@ import contextlib
 import importlib.abc
 import importlib.machinery
 import os
-import runpy
 import signal
 import sys
 import traceback
@@ -33,7 +32,6 @@ class Order(msgspec.Struct):
     to: str  # file for what was seen
     change: str = ""
     look: bool = False
-    module: bool = False
 
 
 class OnImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -107,11 +105,7 @@ def run(order: Order) -> tuple[str, str, int]:
     """Runs the script: how it ended, its own traceback, its exit status."""
     sys.argv = [order.script, *order.arguments]
     try:
-        if order.module:
-            sys.path[0] = os.getcwd()
-            runpy.run_module(order.script, run_name="__main__", alter_sys=True)
-        else:
-            _run_file(order.script)
+        _run_file(order.script)
     except Enough:
         return "stopped", "", 0
     except SystemExit as leave:

@@ -106,7 +106,6 @@ class Seen(msgspec.Struct):
     on_gpu: list[float] = []  # after a step: bytes allocated
     peak_bytes: float = 0.0
     peak_on_gpu: float = 0.0
-    cpu_seconds: list[tuple[float, float]] = []  # after a step: time, CPU seconds so far
     hook_seconds: float = 0.0  # of the marks, by their number and the cost of one
     look: Look | None = None
     facts: dict[str, Any] = {}
@@ -139,6 +138,7 @@ class Finding(msgspec.Struct):
     gain: Gain | None = None
     tried: list[Gain] = []
     note: str = ""
+    memory: bool = False  # it costs memory, whatever it costs in time
 
 
 class Report(msgspec.Struct):

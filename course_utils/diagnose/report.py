@@ -69,7 +69,7 @@ def _finding(place: int, one: Finding) -> list[str]:
 def gain_words(one: Finding) -> str:
     """What a finding's change brings: a measured factor, the most it can, or that nobody knows."""
     if one.gain is None:
-        return f"Gain: not in time ({one.note})." if one.note else "Gain: memory."
+        return "Gain: memory." if one.memory else f"Gain: unknown ({one.note})."
     times = f"{seconds_text(one.gain.before)} → {seconds_text(one.gain.after)} a step"
     if not one.gain.measured:
         return (

@@ -49,7 +49,7 @@ class Hit:
     advice: str
     changes: list[str] = field(default_factory=list)
     most: float = 1.0
-    always: bool = False  # worth saying without a gain in time: memory
+    memory: bool = False  # worth saying without a gain in time
     note: str = ""
 
 
@@ -163,16 +163,11 @@ def _(e: Evidence, above: float) -> Hit | None:
 @rule("threads", 1.0, "transferable-samplers #12, pytorch #82219: more threads than cores", "05")
 def _(e: Evidence, above: float) -> Hit | None:
     threads = int(e.seen.facts.get("threads", 1))
-    ranks = int(e.seen.facts.get("local_ranks", 1))
-    fair = max(e.cores // ranks, 1)
-    if e.gpu or threads * ranks == fair * ranks or (threads < fair and ranks == 1 and e.cores <= 2):
+    if e.gpu or threads <= above * e.cores:
         return None
-    more = threads * ranks > above * e.cores
-    words = "more" if more else "fewer"
     return Hit(
-        f"{threads} threads in each of {ranks} processes: {words} than the {e.cores} cores",
-        _where(e, "set_num_threads"), f"torch.set_num_threads({fair}) or OMP_NUM_THREADS={fair}",
-        [f"threads:{fair}"],
+        f"{threads} threads on {e.cores} cores", _where(e, "set_num_threads"),
+        f"torch.set_num_threads({e.cores}) or OMP_NUM_THREADS={e.cores}", [f"threads:{e.cores}"],
     )  # fmt: skip
 
 
@@ -290,9 +285,9 @@ def _(e: Evidence, above: float) -> Hit | None:
 def _(e: Evidence, above: float) -> Hit | None:
     if e.share("checkpoints") < above:
         return None
-    each = len(e.steps.steps) / max(len(e.steps.of("save")), 1)
+    saves, steps = len(e.steps.of("save")), len(e.steps.steps)
     return Hit(
-        f"{e.share('checkpoints'):.0%} of the time writes checkpoints, one in {each:.0f} steps",
+        f"{e.share('checkpoints'):.0%} of the time writes checkpoints: {saves} in {steps} steps",
         _most_common(e.steps.of("save")), "save less often: every √(2 · save · time to failure)",
         ["no-save"], e.share("checkpoints"),
     )  # fmt: skip
@@ -346,7 +341,7 @@ def _(e: Evidence, above: float) -> Hit | None:
     return Hit(
         "the model runs in evaluation mode with gradients on: each forward keeps its graph",
         _most_common(marks), "with torch.no_grad(): or torch.inference_mode():",
-        ["eval-no-grad"], e.share("validation"), always=True,
+        ["eval-no-grad"], e.share("validation"), memory=True,
     )  # fmt: skip
 
 
@@ -359,7 +354,7 @@ def _(e: Evidence, above: float) -> Hit | None:
     return Hit(
         f"{what} tensors of earlier steps: memory grows by {size_text(grown)} a step",
         e.look.kept_line, "keep numbers: .item(), or .detach() and a copy on the CPU",
-        always=True,
+        memory=True,
     )  # fmt: skip
 
 

@@ -74,7 +74,6 @@ class Watch:
         self.region = "outside"
         self.resident: list[tuple[float, float]] = []
         self.on_gpu: list[float] = []
-        self.cpu: list[tuple[float, float]] = []
         self.loaders: dict[str, Loader] = {}
         self.optimizers: dict[int, Any] = {}
         self.warned: list[Warned] = []
@@ -176,9 +175,7 @@ class Watch:
         self._mark("step", self._step_from, key, line)
         self.region = "outside"
         self._stepped[key] += 1
-        now = clock()
-        self.resident.append((now, _resident_bytes()))
-        self.cpu.append((now, time.process_time()))
+        self.resident.append((clock(), _resident_bytes()))
         if self.gpu:
             self.on_gpu.append(self.torch.cuda.memory_allocated())
         count = min(self._stepped.values())
@@ -409,7 +406,7 @@ class Watch:
         marks = [Mark(kind, a, b, key, *line, flag) for kind, a, b, key, line, flag in self.marks]
         found = Seen(
             marks=marks, loaders=self.loaders, warned=self.warned, resident=self.resident,
-            on_gpu=self.on_gpu, cpu_seconds=self.cpu, hook_seconds=self._cost_of_a_mark(),
+            on_gpu=self.on_gpu, hook_seconds=self._cost_of_a_mark(),
             peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
         )  # fmt: skip
         for thing in self.optimizers.values():
@@ -417,7 +414,6 @@ class Watch:
         found.facts = {
             **self.facts,
             "children_cpu": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
-            "warm_from": FINDING_ROOTS,
         }
         if torch := getattr(self, "torch", None):
             found.facts |= _facts(torch, list(self.optimizers.values()), list(self.roots.values()))
@@ -436,7 +432,6 @@ class Watch:
         begin = clock()
         for _ in range(100):
             _resident_bytes()
-            time.process_time()
         return took + (clock() - begin) / 100 / 4  # one mark in four is a step, or fewer
 
 
@@ -479,8 +474,6 @@ def _facts(torch: Any, optimizers: list[Any], roots: list[Any]) -> dict[str, Any
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
-        "default_dtype": str(torch.get_default_dtype()),
-        "dtypes": sorted({str(p.dtype) for p in parameters}),
         "devices": sorted({p.device.type for p in parameters}),
         "torch": str(torch.__version__),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",

@@ -1,13 +1,15 @@
 """A script runs under the watch as it runs alone, and loses nothing."""
 
+import json
 import sys
 import textwrap
 
+import jsonschema
 import psutil
 import pytest
 
 from course_utils.__main__ import main
-from course_utils.diagnose import diagnosis, rules
+from course_utils.diagnose import diagnosis, records, rules
 from course_utils.diagnose.notebook import watch
 from course_utils.diagnose.passes import Script, ScriptError
 
@@ -91,6 +93,16 @@ def test_no_process_is_left_running(script, tmp_path):
         psutil.Process(int(p)) for p in started.read_text().split() if psutil.pid_exists(int(p))
     ]
     assert all(process.status() == psutil.STATUS_ZOMBIE for process in left)
+
+
+def test_the_report_as_json_fits_its_schema(script, tmp_path):
+    made = script(TRAINS, "30")
+    told = tmp_path / "report.json"
+    command = ["diagnose", "--no-changes", "--json", str(told), made.path, *made.arguments]
+    assert main(command) == 0
+    report = json.loads(told.read_text())
+    jsonschema.validate(report, records.schema())
+    assert report["steps"] == 26 and sum(report["parts"].values()) > 0
 
 
 def test_a_script_without_steps_is_told_what_to_do(script):
