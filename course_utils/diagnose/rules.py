@@ -4,10 +4,10 @@ A rule gets the evidence of an unchanged pass and of the closer look, and return
 nothing. Its changes are then tried one by one: the gain that a finding prints was measured.
 """
 
+import linecache
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from course_utils.core.measurement import format_seconds
 from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen
@@ -172,17 +172,13 @@ def _(e: Evidence, above: float) -> Hit | None:
 
 
 def _where(e: Evidence, text: str) -> Line:
-    """The first line of the script with this text."""
-    main = str(e.seen.facts.get("main", ""))
-    try:
-        lines = Path(main).read_text(errors="replace").splitlines()
-    except OSError:
-        return NOWHERE
-    found = (
-        i for i, line in enumerate(lines, 1) if text in line and not line.lstrip().startswith("#")
-    )
-    number = next(found, 0)
-    return (main, number) if number else NOWHERE
+    """The first line with this text: of the script, or of the notebook's cell that trains."""
+    trains = next((m.file for m in e.seen.marks if m.kind == "backward" and m.file), "")
+    main = str(e.seen.facts.get("main", "")) or trains
+    for number, line in enumerate(linecache.getlines(main), 1):
+        if text in line and not line.lstrip().startswith("#"):
+            return main, number
+    return NOWHERE
 
 
 @rule("anomaly", 0.0, "ignite #219, SynDiff #43: 1.5 h to 36 minutes", "03")
