@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from course_utils.core.measurement import format_seconds
-from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen
+from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen, in_words
 from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
@@ -118,7 +118,7 @@ def _(e: Evidence, above: float) -> Hit | None:
     if made.workers == 0:
         inside, _ = _in_region(e, "data")
         if inside != NOWHERE:
-            seen += f", most of it at {Path(inside[0]).name}:{inside[1]}"
+            seen += f", most of it at {in_words(*inside)}"
     wanted = [f"workers:{n}" for n in sorted({1, e.cores}) if n > made.workers]
     return Hit(
         seen, _loader_line(e), "load ahead in worker processes, or do less for each sample",
@@ -172,12 +172,12 @@ def _(e: Evidence, above: float) -> Hit | None:
 
 
 def _where(e: Evidence, text: str) -> Line:
-    """The first line with this text: of the script, or of the notebook's cell that trains."""
-    trains = next((m.file for m in e.seen.marks if m.kind == "backward" and m.file), "")
-    main = str(e.seen.facts.get("main", "")) or trains
-    for number, line in enumerate(linecache.getlines(main), 1):
-        if text in line and not line.lstrip().startswith("#"):
-            return main, number
+    """The first line with this text, in the script or in the files and cells that train."""
+    files = dict.fromkeys([str(e.seen.facts.get("main", "")), *(m.file for m in e.seen.marks)])
+    for file in filter(None, files):
+        for number, line in enumerate(linecache.getlines(file), 1):
+            if text in line and not line.lstrip().startswith("#"):
+                return file, number
     return NOWHERE
 
 

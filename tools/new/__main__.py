@@ -36,14 +36,7 @@ LISTS = {  # files that list the chapters in their order, and a chapter's entry 
   "claims": {"version": 2, "columns": ["id", "claim", "needs", "held"]},
   "two_sums": {"version": 1, "columns": ["way", "seconds"]}
  }""",
-    "data/recording_plan.json": """\
- "$stem": {
-  "page_seconds": 8,
-  "experiments": {
-   "claims": {"worth": 1, "seconds": 0},
-   "two_sums": {"worth": 1, "seconds": 1}
-  }
- }""",
+    "data/recording_plan.json": ' "$stem": {"seconds": 8}',
     "README.md": "| [$number · $title](notebooks/$stem.ipynb) | … | $minutes | … | … |",
     "INSTRUCTORS.md": "| $number | $minutes | … | … | … | … |",
 }
