@@ -36,7 +36,7 @@ IN_ORDER = "\n```{{toctree}}\n:caption: {}\n:hidden:\n\n{}\n```\n"
 RUN = """<details class='run'><summary>Run this page</summary>
 <p>On your machine, in the folder of the course (<a href="{up}index.html">how to get it</a>):</p>
 <pre tabindex='0'>make lab</pre>
-<p>then open <code>{path}</code>. {services}On Colab or another hosted notebook: upload
+<p>then open <code>{path}</code>. {services} hosted notebook: upload
 <a href="{name}" download>this notebook</a>{hosted}
 </details>"""
 PASTE = " and paste this above its first cell:</p>\n<pre tabindex='0'>{}</pre>"
@@ -100,13 +100,14 @@ def page(path: Path, hosted: str) -> Any:
             elif "text/markdown" in data:
                 cells.append(new_markdown_cell(data["text/markdown"]))
         cell.outputs = [one for one in cell.outputs if "text/markdown" not in one.get("data", {})]
-    links = publication.services(publication.address(), path.stem)
+    chapter = ROOT / path in files.chapters()
+    links = publication.services(publication.address(), path.stem) if chapter else {}
     opened = " or ".join(f'<a href="{to}">{name}</a>' for name, to in links.items())
     box = RUN.format(
         up=up,
         path=path,
         name=path.name,
-        services=f"Or open it in {opened}. " * (bool(opened) and ROOT / path in files.chapters()),
+        services=f"Or open it in {opened}. On another" if opened else "On Colab or another",
         hosted=FETCHES if publication.address() else PASTE.format(html.escape(hosted)),
     )
     notebook.cells = [cells[0], new_markdown_cell(box), *cells[1:]]
