@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise site links lock clean
+.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise site links pictures publication lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 SITE_PATH := .:packages/notebook_ranks:packages/snapshots_and_traces
@@ -71,6 +71,12 @@ site: .venv-site/installed  ## the course as a website in build/site, from the s
 
 links: .venv-site/installed  ## asks the hosts of the site's external links (needs a network)
 	@PYTHONPATH=$(SITE_PATH) .venv-site/bin/python -m tools.site --links
+
+pictures: setup  ## the README's pictures, taken anew (needs Chromium)
+	@$(PYTHON_HERE) -m tools.pictures
+
+publication: setup  ## where the course is published (ADDRESS=https://…; without one, nowhere)
+	@ADDRESS=$(ADDRESS) $(PYTHON_HERE) -m tools.publication
 
 lock: setup  ## resolve the versions anew (ARGS="--upgrade")
 	@$(PYTHON_HERE) tools/lock.py $(ARGS)

@@ -73,7 +73,6 @@ def make(root: Path, stem: str, title: str) -> str:
     _write(root, texts | {NOTE.format(stem): json.dumps(note | {"index": [index, texts[INDEX]]})})
     return f"""New or changed: {", ".join(texts)}
 Each ✎ on its page, and each … in the tables of README.md and INSTRUCTORS.md, waits for you.
-README.md says under its table which chapters are designed only: take this one out.
 `make test CHAPTER={number}` tests it; `make new CHAPTER={stem} REMOVE=1` takes it away again."""
 
 
