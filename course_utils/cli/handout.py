@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat.v4 import new_markdown_cell
 
 from course_utils.cli import notebooks, sections, syllabus
 from course_utils.core import files
@@ -57,13 +58,14 @@ def make_syllabus(name: str, folder: Path = HANDOUTS) -> Path:
 
 
 def _closed(section: sections.Section, taught: set[str]) -> list[Any]:
-    """The cells of a section; those under the heading are closed if the class leaves it out."""
-    first = section.cells[0]
-    if section.title not in {*taught, sections.OPENING, sections.REMEMBER}:
-        heading, _, text = first.source.partition("\n")
-        first.source = f"{heading} (not in this class)\n{text}"
-        first.metadata["jp-MarkdownHeadingCollapsed"] = True
-    return section.cells
+    """The cells of a section; if the class leaves it out, those under its heading are closed."""
+    first, *others = section.cells
+    if section.title in {*taught, sections.OPENING, sections.REMEMBER}:
+        return section.cells
+    heading, _, first.source = first.source.partition("\n")
+    title = new_markdown_cell(f"{heading} (not in this class)", id=f"{first.id}-heading")
+    title.metadata["jp-MarkdownHeadingCollapsed"] = True
+    return [title, first, *others]
 
 
 def _write(path: Path, notebook: Any, target: Path) -> Path:

@@ -160,14 +160,14 @@ class Chooser:
         ):
             self._results(cell)
         shows = [*parts.visuals(cell)]
-        if shows:
-            self._place_code()
-        for rank, visual in shows:
-            self._show(ALWAYS if is_wanted else rank, visual)
         told = shows or ("record" in cell.source and "def " not in cell.source)
         told = told or notebooks.is_hidden(cell) or any(name in cell.source for name in CLAIMS)
         if is_wanted or not (told or parts.is_only_imports(cell.source)):
             self.code.append((cell.source, is_wanted))
+        if shows:
+            self._place_code()
+        for rank, visual in shows:
+            self._show(ALWAYS if is_wanted else rank, visual)
 
     def _options(self, cell: Any) -> None:
         """Puts the boxes of a prediction on the question's slide."""

@@ -9,6 +9,7 @@ from typing import Any
 from nbconvert.filters import Highlight2HTML, markdown2html
 
 MOST_LINES, MOST_ROWS, MOST_OUTPUT = 19, 8, 12  # of code, of a table, of printed text
+MOST_COLUMNS = 88
 MOST_RESULTS, BESIDE_VISUAL = 5, 2
 LONG = 220  # characters
 WIDEST, PIXELS = 1150, 580  # what code may take, at most, in px
@@ -92,7 +93,7 @@ def last_words(text: str, words: int, marked: re.Pattern[str]) -> tuple[str, str
 
 def code(source: str) -> str:
     """Highlighted code, at most `MOST_LINES` of it, as large as its longest line permits."""
-    lines = trimmed(source.rstrip().splitlines())
+    lines = [_narrow(line) for line in trimmed(source.rstrip().splitlines())]
     columns = max(map(len, lines))
     size = min(WIDEST / CODE_WIDTH / columns, PIXELS / CODE_HEIGHT / len(lines), LARGEST_CODE)
     size = max(size, SMALLEST_CODE)
@@ -107,6 +108,10 @@ def trimmed(lines: list[str]) -> list[str]:
     ends = [n for n in range(4, MOST_LINES) if not lines[n].strip() or _begins(lines[n])]
     end = max(ends, default=MOST_LINES - 1)
     return [*lines[:end], f"# … {len(lines) - end} more lines on the page"]
+
+
+def _narrow(line: str) -> str:
+    return line if len(line) <= MOST_COLUMNS else line[: MOST_COLUMNS - 1] + "…"
 
 
 def _begins(line: str) -> bool:
@@ -160,7 +165,8 @@ def visuals(cell: Any) -> Iterator[tuple[int, str]]:
         elif output.output_type == "stream":
             said = output.text.splitlines()
             if said and not any(map(_is_result, said)):
-                lines = "\n".join(said[:MOST_OUTPUT] + ["…"] * (len(said) > MOST_OUTPUT))
+                shown = [*map(_narrow, said[:MOST_OUTPUT]), "…"]
+                lines = "\n".join(shown[: len(said)])
                 yield 3, f'<pre class="printed">{html.escape(lines)}</pre>'
 
 
