@@ -3,6 +3,7 @@
 import copy
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,19 @@ def of(path: Path) -> list[Section]:
                 found[-1].cells.append(part)
     _share_minutes(found, catalog.minutes_said(path))
     return found
+
+
+def outline(path: Path) -> dict[str, tuple[int, dict[int, int]]]:
+    """By title, the minutes of each section of a chapter, and those of its exercises by number."""
+    return _outline(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _outline(path: Path, _changed: int) -> dict[str, tuple[int, dict[int, int]]]:
+    return {
+        one.title: (one.minutes, {n: minutes for n, (_, minutes) in one.exercises().items()})
+        for one in of(path)
+    }
 
 
 def _share_minutes(sections: list[Section], total: int) -> None:

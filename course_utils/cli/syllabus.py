@@ -36,14 +36,12 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
 
     def plan(self) -> dict[str, int]:
         """The minutes of each section that is taught, the exercises among them."""
-        found = {one.title: one for one in sections.of(self.path)}
-        plan = dict(self.sections)
-        if not plan:
-            plan = {title: one.minutes for title, one in found.items()}
-            del plan[sections.EXERCISES]
+        found = sections.outline(self.path)
+        plan = dict(self.sections) or {title: minutes for title, (minutes, _) in found.items()}
+        plan.pop(sections.EXERCISES, None)
         if self.exercises:
-            each = found[sections.EXERCISES].exercises()
-            plan[sections.EXERCISES] = sum(each[number][1] for number in self.exercises)
+            each = found[sections.EXERCISES][1]
+            plan[sections.EXERCISES] = sum(each[number] for number in self.exercises)
         return plan
 
     def in_words(self) -> str:
@@ -116,7 +114,8 @@ def problems(syllabus: Syllabus) -> list[str]:
         taught.add(part.path.stem[:2])
         plan = part.plan()
         spent[part.day] += sum(plan.values())
-        needed = sum(one.minutes for one in sections.of(part.path) if one.title in part.sections)
+        found = sections.outline(part.path)
+        needed = sum(found[title][0] for title in part.sections)
         given = sum(part.sections.values())
         if abs(given - needed) > max(2, OFF_BY * needed):
             wrong.append(f"{part.chapter}: {given} minutes for sections that take {needed}")
@@ -128,13 +127,12 @@ def problems(syllabus: Syllabus) -> list[str]:
 
 def _unknown(part: Part) -> list[str]:
     try:
-        found = sections.of(part.path)
+        found = sections.outline(part.path)
     except LookupError as error:
         return [str(error)]
-    titles = [one.title for one in found]
-    exercises = next(one.exercises() for one in found if one.title == sections.EXERCISES)
-    wrong = [f"{part.chapter} has no section {one!r}" for one in part.sections if one not in titles]
+    _, exercises = found.get(sections.EXERCISES, (0, {}))
+    wrong = [f"{part.chapter} has no section {one!r}" for one in part.sections if one not in found]
     wrong += [f"{part.chapter} has no exercise {n}" for n in part.exercises if n not in exercises]
-    if not wrong and sorted(part.sections, key=titles.index) != [*part.sections]:
+    if not wrong and sorted(part.sections, key=[*found].index) != [*part.sections]:
         wrong.append(f"{part.chapter}: its sections aren't in the order of the page")
     return wrong

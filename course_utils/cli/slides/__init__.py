@@ -75,7 +75,7 @@ def of_sections(
         elif section.title == sections.REMEMBER:
             slides = _of_remember(section)
         else:
-            slides = choose.of_section(section, code)
+            slides = choose.Chooser(section, code).read()
         for slide in slides:
             slide.heading = section.title
             slide.timing = (

@@ -58,10 +58,10 @@ class Slide:
         if not self.said or parts.is_wide(text):
             return False
         self.reading.append(parts.markdown(text))
-        if fits := parts.height(self.parts()) <= 620:
-            return fits
-        self.reading.pop()
-        return False
+        fits = parts.height(self.parts()) <= parts.ROOM
+        if not fits:
+            self.reading.pop()
+        return fits
 
 
 class Chooser:
@@ -129,15 +129,16 @@ class Chooser:
             question.body[:0] = parts.context(before, CONTEXT_WORDS)
         if blocks and parts.is_list(blocks[0]) and len(blocks[0].splitlines()) <= 7:
             question.body.append(parts.markdown(blocks.pop(0)))
+        for more in [one for one in blocks if "?" in one and not parts.is_wide(one)][:1]:
+            question.body += parts.context(more, CONTEXT_WORDS)
         self.evidence, self.open = None, self._add(Slide("answer"))
 
     def _advise(self, block: str) -> None:
         left, shown = parts.last_words(block, ADVICE_WORDS, ADVICE)
-        if self.slides and self.slides[-1].take(shown):
-            self._note(left)
-            return
+        is_taken = bool(self.slides) and self.slides[-1].take(shown)
         self._note(left)
-        self._add(Slide("advice", [parts.markdown(shown)], ADVISED))
+        if not is_taken:
+            self._add(Slide("advice", [parts.markdown(shown)], ADVISED))
 
     def _read(self, block: str) -> None:
         shown, left = parts.shortened(block, LEAD_WORDS)
@@ -162,8 +163,9 @@ class Chooser:
         shows = [*parts.visuals(cell)]
         told = shows or ("record" in cell.source and "def " not in cell.source)
         told = told or notebooks.is_hidden(cell) or any(name in cell.source for name in CLAIMS)
-        if is_wanted or not (told or parts.is_only_imports(cell.source)):
-            self.code.append((cell.source, is_wanted))
+        source = parts.without_imports(cell.source)
+        if source and (is_wanted or not told):
+            self.code.append((source, is_wanted))
         if shows:
             self._place_code()
         for rank, visual in shows:
@@ -181,6 +183,9 @@ class Chooser:
 
     def _show(self, rank: int, visual: str) -> None:
         answer = self.open
+        told = self.evidence  # an answer that had nothing to show until now
+        if not answer and told and told is self.slides[-1] and told.kind == "answer":
+            answer = None if told.visual or told.reading else told
         if answer and answer.visual:  # the last evidence is the answer's
             self._add(Slide("figure", rank=SELDOM, visual=answer.visual, said=answer.said))
             answer.said = []
@@ -213,7 +218,7 @@ class Chooser:
         first = not any(one.kind == "code" for one in self.slides)
         for source, is_wanted in found:
             shown = parts.code(source)
-            if question and parts.height([*question.body, shown]) < 620:
+            if question and parts.height([*question.body, shown]) <= parts.ROOM:
                 question.body.insert(-1, shown)
                 continue
             rank = ALWAYS if is_wanted else OFTEN if first else SELDOM
@@ -222,30 +227,29 @@ class Chooser:
             at, first = at + bool(question), False
 
 
-def of_section(section: sections.Section, code: bool = True) -> list[Slide]:
-    """The slides of a numbered section."""
-    return Chooser(section, code).read()
-
-
 def within(slides: list[Slide], most: int) -> list[Slide]:
-    """At most so many slides, if those that are always shown permit it.
+    """At most so many slides, as far as titles and answers permit.
 
     Leaves out those of the largest rank first, from the section that has most; then joins titles
-    of sections with the question behind them (always, where there is only a title). What is left
-    out is in the notes of the slide before.
+    of sections with the question behind them (always, where there is only a title); at last it
+    leaves out questions. What is left out is in the notes of the slide before.
     """
     slides = list(slides)
     for rank in (SELDOM, ADVISED):
         _leave_out(slides, rank, most)
     for n in reversed(range(len(slides) - 1)):
         title, question = slides[n : n + 2]
-        fits = parts.height([*title.body[:1], *question.body]) < 620
+        fits = parts.height([*title.body[:1], *question.body]) <= parts.ROOM
         wanted = len(slides) > most or len(title.body) == 1
         if wanted and fits and (title.kind, question.kind) == ("section", "question"):
             slides.pop(n + 1)
             title.notes += [*map(parts.as_text, title.body[1:]), *question.notes]
             title.kind, title.body = "question", title.body[:1] + question.body
     _leave_out(slides, OFTEN, most)
+    for slide in slides:
+        if slide.kind == "question" and not slide.is_under_its_title():
+            slide.rank = SELDOM
+    _leave_out(slides, SELDOM, most)
     return slides
 
 

@@ -11,11 +11,12 @@ from nbconvert.filters import Highlight2HTML, markdown2html
 MOST_LINES, MOST_ROWS, MOST_OUTPUT = 19, 8, 12  # of code, of a table, of printed text
 MOST_COLUMNS = 88
 MOST_RESULTS, BESIDE_VISUAL = 5, 2
-LONG = 220  # characters
+LONG, ROOM = 220, 620  # characters of a text; px of a slide below its heading
 WIDEST, PIXELS = 1150, 580  # what code may take, at most, in px
 LARGEST_CODE, SMALLEST_CODE, CODE_WIDTH, CODE_HEIGHT = 28, 21.5, 0.602, 1.32
 SENTENCE = re.compile(r"(?<=[.?!:)])\s+(?=[A-Z*`(])")
-RESULT = re.compile(r"^([✓∴–]) (.+?)(?: \((?:\[.*\]|(?:[^()]|\([^()]*\))*margin[^()]*)\))?$")
+MEASURED = r"\[.*\]|\w+Error: .*|(?:[^()]|\([^()]*\))*margin[^()]*"  # behind a claim's text
+RESULT = re.compile(rf"^([✓∴–]) (.+?)(?: \((?:{MEASURED})\))?$")
 UNTESTED = re.compile(r": not tested here \(.*?held on (.+?), \d{4}-\d\d-\d\d\)$")
 FENCED = re.compile(r"((?:^|\n)(?:> ?)?```.*?\n(?:> ?)?```(?=\n|$))", re.S)
 HIGHLIGHT = Highlight2HTML(pygments_lexer="python")
@@ -105,7 +106,7 @@ def trimmed(lines: list[str]) -> list[str]:
     """The first lines, up to the last empty one or end of a definition that leaves few enough."""
     if len(lines) <= MOST_LINES:
         return lines
-    ends = [n for n in range(4, MOST_LINES) if not lines[n].strip() or _begins(lines[n])]
+    ends = [n for n in range(4, MOST_LINES) if _may_end(*lines[n - 1 : n + 1])]
     end = max(ends, default=MOST_LINES - 1)
     return [*lines[:end], f"# … {len(lines) - end} more lines on the page"]
 
@@ -114,32 +115,38 @@ def _narrow(line: str) -> str:
     return line if len(line) <= MOST_COLUMNS else line[: MOST_COLUMNS - 1] + "…"
 
 
-def _begins(line: str) -> bool:
-    return bool(re.match(r"\s{0,4}(?:def|class|@)\b", line))
+def _may_end(last: str, following: str) -> bool:
+    begins = re.match(r"\s{0,4}(?:def|class|@)\b", following) or not following.strip()
+    return bool(begins) and not last.endswith(":") and not last.lstrip().startswith("@")
 
 
-def is_only_imports(source: str) -> bool:
-    """True for code that only imports, or that can't be shown without its magics."""
+def without_imports(source: str) -> str:
+    """The source without its imports at the top level; "" if there is nothing else."""
+    lines = source.splitlines()
+    plain = "\n".join(f"#{one}" if one.startswith("%") else one for one in lines)
     try:
-        return all(isinstance(one, ast.Import | ast.ImportFrom) for one in ast.parse(source).body)
+        found = [
+            one for one in ast.parse(plain).body if isinstance(one, ast.Import | ast.ImportFrom)
+        ]
     except SyntaxError:
-        return False
+        return source
+    gone = {n for one in found for n in range(one.lineno - 1, one.end_lineno or one.lineno)}
+    return "\n".join(one for n, one in enumerate(lines) if n not in gone).strip("\n")
 
 
 def options(cell: Any) -> str:
     """The boxes of a prediction, as the page shows them without a kernel."""
-    said = [one.get("data", {}).get("text/plain", "") for one in cell.outputs]
-    rows = [re.sub(r"^Your prediction:? ?|\[_+\]", "", one) for one in said]
     shown = ""
-    for row, one in zip(rows, said, strict=True):
-        boxes = re.split(r"\s+(?=☐)", row) if "☐" in row else [f"_____ {row.strip()}"]
-        if one and row.strip():
+    for output in cell.outputs:
+        said = output.get("data", {}).get("text/plain", "")
+        if row := re.sub(r"^Your prediction:? ?|\[_+\]", "", said).strip():
+            boxes = re.split(r"\s+(?=☐)", row) if "☐" in row else [f"_____ {row}"]
             shown += f"<p>{''.join(f'<span>{html.escape(box)}</span> ' for box in boxes)}</p>"
     return f'<div class="options">{shown}</div>'
 
 
 def height(shown: list[str]) -> float:
-    """About how many px of a slide's 620 the parts take, in the sizes of `deck.css`."""
+    """About how many px of the slide's `ROOM` the parts take, in the sizes of `deck.css`."""
     total = 0.0
     for part in shown:
         if 'class="figure"' in part:
@@ -175,12 +182,11 @@ def _is_result(line: str) -> bool:
 
 
 def _cut_table(table: str) -> str:
-    rows = re.findall(r"<tr.*?</tr>", table, re.S)
-    for row in rows[MOST_ROWS:]:
-        table = table.replace(row, "", 1)
-    more = len(rows) - MOST_ROWS
-    table = re.sub(r"_(?=[^<>]*</th>)", "_<wbr>", table)
-    return table + (f"<p>… {more} more rows on the page</p>" if more > 0 else "")
+    rows = re.split(r"(?=<tr)", re.sub(r"_(?=[^<>]*</th>)", "_<wbr>", table))
+    more = len(rows) - 1 - MOST_ROWS
+    if more <= 0:
+        return "".join(rows)
+    return "".join(rows[: MOST_ROWS + 1]) + f"</table><p>… {more} more rows on the page</p>"
 
 
 def lines(cell: Any) -> list[str]:
