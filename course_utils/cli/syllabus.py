@@ -47,7 +47,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
     def in_words(self) -> str:
         """One line for an overview."""
         if self.activity:
-            return f"{self.activity}, {self.minutes} minutes"
+            return f"{self.activity} ({self.minutes} minutes)"
         plan = self.plan()
         several = "s" * (len(self.exercises) > 1)
         numbered = ", ".join(map(str, self.exercises))
@@ -55,7 +55,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
         numbers = [title.split(".")[0] for title in self.sections if title[0].isdigit()]
         some = f", sections {', '.join(numbers)}" if numbers else ""
         title = next(one.title for one in catalog.written() if one.path == self.path)
-        return f"{self.path.stem[:2]} · {title}{some}{solved}, {sum(plan.values())} minutes"
+        return f"{self.path.stem[:2]} · {title}{some}{solved} ({sum(plan.values())} minutes)"
 
 
 class Syllabus(msgspec.Struct, forbid_unknown_fields=True):
