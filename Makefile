@@ -19,11 +19,13 @@ lab: setup  ## JupyterLab at the map of the course (ARGS="--no-browser --port 90
 demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open", or JupyterLab's)
 	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(AS_ROOT) $(ARGS)
 
-slides: setup  ## slides of CHAPTER=02, in one file that needs no network
-	@$(PYTHON_HERE) -m course_utils slides $(CHAPTER)
+FOR_CLASS = $(CHAPTER) $(if $(SYLLABUS),--syllabus $(SYLLABUS)) $(ARGS)
 
-handout: setup  ## CHAPTER=02 without outputs, results collapsed, for a class (ARGS="--output FILE")
-	@$(PYTHON_HERE) -m course_utils handout $(CHAPTER) $(ARGS)
+slides: setup  ## slides of CHAPTER=02 or SYLLABUS=half-day, in one file that needs no network (CODE=no)
+	@$(PYTHON_HERE) -m course_utils slides $(FOR_CLASS) $(if $(filter no,$(CODE)),--no-code)
+
+handout: setup  ## CHAPTER=02 or SYLLABUS=half-day without outputs, results collapsed (ARGS="--output FILE")
+	@$(PYTHON_HERE) -m course_utils handout $(FOR_CLASS)
 
 progress: setup  ## what you ran and solved here (ARGS="--clear" forgets it)
 	@$(PYTHON_HERE) -m course_utils progress $(ARGS)
