@@ -28,23 +28,20 @@ import nbformat
 import psutil
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
+from course_utils.cli.notebooks import KERNEL
 from course_utils.core import files
 from course_utils.lesson import exercises
 from course_utils.lesson.solution import worked
 
 ASSIGNMENTS = files.ROOT / "build" / "assignment"
 OTTER = files.ROOT / ".venv-otter" / "bin" / "python"
-MARKED = "COURSE_MARKED"  # in the environment of a submission and of all processes that it starts
 LIMIT_SECONDS = 600  # for a submission
 AUTOGRADER = "autograder.zip"
+TIMING = ("course_utils.core.timing", "course_utils.core.measurement")
 CHECK = re.compile(r'^check\("([\w.]+)", (\w+)\)', re.M)
-CLOCKS = {"perf_counter", "monotonic", "process_time"}
-CLOCKS |= {"time", "timeit", "course_utils.core.timing", "course_utils.core.measurement"}
-CONFIG = """# ASSIGNMENT CONFIG
-name: {}
-init_cell: false
-export_cell: false
-tests: {{ok_format: false}}"""
+CLOCKS = {"perf_counter", "monotonic", "process_time", "time", "timeit", *TIMING}
+CONFIG = "# ASSIGNMENT CONFIG\nname: {}\ninit_cell: false\nexport_cell: false\n"
+CONFIG += "tests: {{ok_format: false}}"
 QUESTION = "# BEGIN QUESTION\nname: {}\npoints: 1\ncheck_cell: false"
 ANSWER = '''# BEGIN SOLUTION NO PROMPT
 {solution}
@@ -60,7 +57,7 @@ def test_it({answer}):
 
     verdict = grade("{name}", {answer})
     assert verdict.passed, verdict.message'''
-TITLE = """# {title}: assignment
+TITLE = """{title}: assignment
 
 These are exercises of {stem}.ipynb, which has the sections that they name. Run the cell below. Then
 write each answer in place of `...` and run its cell: `check` says whether it is right. Each right
@@ -117,16 +114,16 @@ def master(chapter: Path) -> Any:
                 cells.append(new_markdown_cell(statements[int(exactly[1]) - 1].strip()))
             solution = worked(found[1], exercises.find(found[1]).solution).code
             answer = new_code_cell(ANSWER.format(solution=solution, stub=cell.source))
-            cells += [new_raw_cell("# BEGIN SOLUTION"), answer, new_raw_cell("# END SOLUTION")]
             test = new_code_cell(TEST.format(name=found[1], answer=found[2]))
-            cells += [new_raw_cell("# BEGIN TESTS"), test, new_raw_cell("# END TESTS")]
+            for block, inside in {"SOLUTION": answer, "TESTS": test}.items():
+                cells += [new_raw_cell(f"# BEGIN {block}"), inside, new_raw_cell(f"# END {block}")]
             cells.append(new_raw_cell("# END QUESTION"))
     title = TITLE.format(
-        title=page.cells[0].source.partition("\n")[0].removeprefix("# "),
+        title=page.cells[0].source.partition("\n")[0],
         stem=chapter.stem,
         points=sum(cell.source == "# END QUESTION" for cell in cells),
         left_out=LEFT_OUT.format(", ".join(left_out)) if left_out else "",
-        intro=intro,
+        intro=intro.strip(),
     ).strip()
     solved = nbformat.read(files.SOLUTIONS / chapter.name, 4).cells
     above = list(takewhile(lambda cell: not cell.source.startswith("## "), solved))
@@ -156,7 +153,9 @@ def mark(chapter: Path, handed_in: Path) -> Path:
     if not (marking / AUTOGRADER).exists():
         raise AssignmentError(f"`make assignment CHAPTER={chapter.stem[:2]}` comes first.")
     if not submissions:
-        raise AssignmentError(f"No notebook (*.ipynb) is in {handed_in}.")
+        raise AssignmentError(
+            f"No notebook (*.ipynb) is in {handed_in}: FROM=folder names another."
+        )
     possible, rows = require_full_points(marking), []
     for path in submissions:
         tests, problem = marks(path, marking)
@@ -166,12 +165,11 @@ def mark(chapter: Path, handed_in: Path) -> Path:
         rows.append({"file": path.name, **points, "total": total, "problem": problem})
         text = json.dumps({"tests": tests, "problem": problem}, indent=1, ensure_ascii=False)
         files.write_whole(handed_in / "results" / f"{path.stem}.json", text)
-    target = handed_in / "points.csv"
-    with target.open("w", newline="", encoding="utf-8") as file:
+    with (handed_in / "points.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, ["file", *possible, "total", "problem"])
         table.writeheader()
         table.writerows(rows)
-    return target
+    return handed_in / "points.csv"
 
 
 def require_full_points(marking: Path) -> list[str]:
@@ -193,7 +191,13 @@ def require_full_points(marking: Path) -> list[str]:
 def marks(submission: Path, marking: Path) -> tuple[list[dict[str, Any]], str]:
     """Otter's result for each exercise of a notebook; or none, and why."""
     with tempfile.TemporaryDirectory() as place:
-        copy, autograder = shutil.copy(submission, place), str(marking / AUTOGRADER)
+        copy, autograder = str(Path(place, submission.name)), str(marking / AUTOGRADER)
+        try:
+            notebook = nbformat.read(submission, 4)
+        except Exception as error:
+            return [], f"not marked: {error!r}"
+        notebook.metadata["kernelspec"] = KERNEL  # however the student's server calls it
+        nbformat.write(notebook, copy)
         code, said = run_otter(["run", "--no-logo", "-a", autograder, copy], Path(place))
         results = Path(place, "results.json")
         if code or not results.exists():
@@ -207,12 +211,8 @@ def run_otter(command: list[str], place: Path) -> tuple[int, str]:
 
     Neither Otter nor anything that it started, such as ranks, still runs afterwards.
     """
-    token = uuid.uuid4().hex
-
-    def is_marked(process: psutil.Process) -> bool:
-        return (process.info["environ"] or {}).get(MARKED) == token
-
-    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": files.python_path(), MARKED: token}
+    token = f"COURSE_{uuid.uuid4().hex}"  # in the environment of all that this starts
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": files.python_path(), token: ""}
     own["COURSE_PROGRESS"] = str(place / "progress.json")  # not that of whoever marks
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         whole, told = [OTTER, "-m", "otter", *command], subprocess.STDOUT
@@ -223,7 +223,9 @@ def run_otter(command: list[str], place: Path) -> tuple[int, str]:
         except subprocess.TimeoutExpired:
             code = -1
         finally:
-            while left := [one for one in psutil.process_iter(["environ"]) if is_marked(one)]:
+            while left := [
+                p for p in psutil.process_iter(["environ"], {}) if token in p.info["environ"]
+            ]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     [one.kill() for one in left]
                 psutil.wait_procs(left, 1)
@@ -235,10 +237,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.assignment")
     parser.add_argument("what", choices=["make", "mark"])
     parser.add_argument("chapter", help="such as 11")
-    parser.add_argument("handed_in", nargs="?", type=Path, help="the folder to mark")
+    parser.add_argument("handed_in", nargs="?", type=Path, default="handed_in", help="to be marked")
     options = parser.parse_args()
-    if options.what == "mark" and not (options.handed_in and options.handed_in.is_dir()):
-        parser.error("Name a folder that there is: `make mark CHAPTER=11 FROM=handed_in`")
     try:
         chapter = files.chapter_path(options.chapter)
         print(mark(chapter, options.handed_in) if options.what == "mark" else make(chapter))

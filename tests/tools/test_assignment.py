@@ -111,6 +111,7 @@ def test_right_gets_every_point_wrong_none_and_half_its_half(place, stem):
         half.cells[i].source = solved.cells[i].source
     for i in asked:
         wrong.cells[i].source = wrong.cells[i].source.replace("    ...", "    return 0")
+    solved.metadata["kernelspec"] = {"name": "course", "display_name": "The course"}
     imports = new_code_cell("import torch\n%load_ext course_utils")
     half.cells += [new_code_cell(LEAVES.format(SLEEP)), imports, new_code_cell(RANKS)]
     for name, notebook in {"half": half, "right": solved, "wrong": wrong}.items():
