@@ -10,13 +10,16 @@ RIGHT = {
     ),
     "own.cause": changed(
         "own.cause",
-        by_percent={"waits[worst] >= 0.1 * sum(parts.values())":
-                    "100 * waits[worst] / sum(parts.values()) >= 10"},
+        by_percent={
+            "waits[worst] >= 0.1 * sum(parts.values())": "100 * waits[worst] / sum(parts.values()) >= 10"
+        },
     ),
-    "own.rule": changed("own.rule", at_least_one={"cores // processes": "max(1, cores // processes)"}),
+    "own.rule": changed(
+        "own.rule", at_least_one={"cores // processes": "max(1, cores // processes)"}
+    ),
     "own.faults": changed(
         "own.faults",
         another_line_of_the_same_fault={"[21, 43]": "[17, 43]"},
         in_any_order={"[21, 43]": "(43, 20, 21)"},
     ),
-}  # fmt: skip
+}
