@@ -51,7 +51,7 @@ def measure_rounds(
         if watch.is_quiet():
             quiet.append(every[-1])
     running.step = ""
-    kept, others = quiet if 2 * len(quiet) >= times else every, total.cores()
+    kept, others = quiet if 2 * len(quiet) >= times else every, total.others
     return {
         key: Measurement(tuple(found[key] for found in kept), len(every), others, "host", unit)
         for key in every[0]
@@ -121,7 +121,8 @@ class OthersClock:
     def __init__(self) -> None:
         self.start, self.before = time.perf_counter(), others_seconds()
 
-    def cores(self) -> float | None:
+    @property
+    def others(self) -> float | None:
         """Cores on average, at least 0 (1.0 is one whole core); None if it can't be measured."""
         now = others_seconds()
         if now is None or self.before is None:
@@ -130,7 +131,7 @@ class OthersClock:
 
     def is_quiet(self) -> bool:
         """True if others used at most OTHERS_BOUND cores, or if that can't be measured."""
-        return (self.cores() or 0.0) <= OTHERS_BOUND
+        return (self.others or 0.0) <= OTHERS_BOUND
 
 
 def others_seconds() -> float | None:
@@ -169,7 +170,7 @@ def _repeat(
             watch = OthersClock()
             block = _block(once, end - time.perf_counter())
             every += block
-            busy = watch.cores() or 0.0
+            busy = watch.others or 0.0
             if busy <= OTHERS_BOUND:
                 quiet += block
             busiest = max(busiest, busy)
@@ -179,8 +180,8 @@ def _repeat(
         if collecting:
             gc.enable()
     if len(quiet) >= LEAST_REPETITIONS:
-        return Measurement(tuple(quiet), len(every), total.cores(), clock)
-    others = total.cores()
+        return Measurement(tuple(quiet), len(every), total.others, clock)
+    others = total.others
     if others is not None:  # a short disturbance counts, too: all repetitions are kept
         others = max(others, busiest)
     return Measurement(tuple(every), len(every), others, clock)

@@ -38,26 +38,24 @@ COLOURS = {
 GB = 1e9
 
 
-def mesh_explorer(
-    gpus: int = 64, tensor: int = 8, pipeline: int = 2, model: str = "Llama 3 70B", rank: int = 13
-) -> Controls:
+def mesh_explorer() -> Controls:
     """Seven controls over the ranks of a mesh, node by node, and the bytes of one of them.
 
     A micro-batch is one sequence of the model's own length; there are as many as stages.
     """
-    size = choice("GPUs", GPUS, gpus)
+    size = choice("GPUs", GPUS, 64)
     how = {"description": "rank", "continuous_update": False}
-    place = widgets.IntSlider(rank, 0, gpus - 1, **how, **NARROW)
+    place = widgets.IntSlider(13, 0, 63, **how, **NARROW)
     size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
     return TwoColumns(
         draw_mesh,
         "A mesh of GPUs: the groups of one rank, and what it holds",
         gpus=size,
-        tensor=choice("tensor", SIZES, tensor),
+        tensor=choice("tensor", SIZES, 8),
         context=choice("context", SIZES[:4], 1),
-        pipeline=choice("pipeline", SIZES, pipeline),
+        pipeline=choice("pipeline", SIZES, 2),
         replicas=choice("replicas", SIZES, 1),
-        model=choice("model", MODELS, model),
+        model=choice("model", MODELS, "Llama 3 70B"),
         rank=place,
     )
 

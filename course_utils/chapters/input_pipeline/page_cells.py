@@ -20,6 +20,7 @@ from course_utils.core.measurement import Measurement
 from course_utils.core.timing import OthersClock, measure
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
+Watch = OthersClock  # since it was made: for a claim's `timed`
 
 
 def prepare() -> None:
@@ -36,18 +37,6 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", "This DataLoader will create")
     if "fork" in multiprocessing.get_all_start_methods():
         multiprocessing.set_start_method("fork", force=True)
-
-
-class Watch:
-    """Measures how busy other programs have been since it was made, for a claim's `timed`."""
-
-    def __init__(self) -> None:
-        self._clock = OthersClock()
-
-    @property
-    def others(self) -> float | None:
-        """CPU cores that others used on average; None if that can't be measured."""
-        return self._clock.cores()
 
 
 def settled(read: Callable[[], int]) -> int:

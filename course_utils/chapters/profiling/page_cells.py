@@ -71,17 +71,17 @@ class Clocked:
             begun = time.perf_counter()
 
 
-def busy_core(fn: Callable[[], Any], repeat: int = 8, times: int = 5) -> float:
-    """Returns the CPU time of some calls over their wall time: `top`'s utilisation, 1 is one core.
+def busy_core(fn: Callable[[], Any]) -> float:
+    """Returns the CPU time of 8 calls over their wall time: `top`'s utilisation, 1 is one core.
 
-    The largest of several tries: the one that other programs disturbed least.
+    The largest of 5 tries: the one that other programs disturbed least.
     """
-    return max(_busy_once(fn, repeat) for _ in range(times))
+    return max(_busy_once(fn) for _ in range(5))
 
 
-def _busy_once(fn: Callable[[], Any], repeat: int) -> float:
+def _busy_once(fn: Callable[[], Any]) -> float:
     wall, used = time.perf_counter(), time.process_time()
-    for _ in range(repeat):
+    for _ in range(8):
         fn()
     return (time.process_time() - used) / (time.perf_counter() - wall)
 

@@ -7,12 +7,7 @@ import ipywidgets as widgets
 
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
-from course_utils.planner.bytes_held import (
-    PARTS,
-    Moment,
-    moments,
-    peak,
-)
+from course_utils.planner.bytes_held import PARTS, Moment, moments, peak
 from course_utils.planner.cards import cards, context_bytes, needed, verdict
 from course_utils.planner.plans import Plan, relative_time
 from course_utils.planner.shapes import shape, shapes
@@ -43,28 +38,19 @@ COLOURS = {
 GB = 1e9
 
 
-def fits_explorer(
-    model: str = "Llama 3.2 1B",
-    batch: int = 1,
-    context: int = 4096,
-    checkpointing: str = "every block",
-) -> Controls:
+def fits_explorer() -> Controls:
     """Eight controls over a bar for each moment of a step that can be its peak, by the planner.
 
     Bytes are what torch's allocator hands out, and CUDA's context; lines mark the sizes of GPUs.
-    Raises: ValueError for a model or a checkpointing that there isn't.
     """
-    shape(model)
-    if checkpointing not in CHECKPOINTING:
-        raise ValueError(f"no {checkpointing!r}; there are {', '.join(CHECKPOINTING)}")
     return TwoColumns(
         _draw,
         "A training step's bytes at each moment, beside the sizes of GPUs",
-        model=choice("model", MODELS, model),
-        batch=choice("sequences", BATCHES, batch),
-        context=choice("tokens in each", CONTEXTS, context),
+        model=choice("model", MODELS, "Llama 3.2 1B"),
+        batch=choice("sequences", BATCHES, 1),
+        context=choice("tokens in each", CONTEXTS, 4096),
         recipe=choice("recipe", RECIPES, "AMP BF16"),
-        checkpointing=choice("checkpointing", CHECKPOINTING, checkpointing),
+        checkpointing=choice("checkpointing", CHECKPOINTING, "every block"),
         optimizer=choice("optimizer", OPTIMIZERS, "Adam"),
         in_backward=_tick("its step inside the backward pass"),
         chunked_loss=_tick("the loss in chunks of 1,024 tokens"),
