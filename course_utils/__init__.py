@@ -27,7 +27,7 @@ MODULE_OF, _fetch, __dir__ = public_names(
         "figures.style": "FORMAT_COLOURS",
         "figures.tables": "table",
         "core.measurement": "format_seconds",
-        "chapters.async_execution.gpu_backend": "Gpu Stream",
+        "chapters.async_execution.side_by_side": "Gpu Stream",
         "figures.timeline": "Span Spans draw",
     },
 )

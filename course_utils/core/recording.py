@@ -111,16 +111,6 @@ def code_of(chapter: str) -> str:
     return f"page:{hashlib.sha256(code.encode()).hexdigest()[:12]}"
 
 
-def is_current(content: dict[str, Any]) -> bool:
-    """True if the present page made this recording, which is of the experiment's present version.
-
-    Digests without `page:`, written until 2026-11-24, can't be compared: such a recording is
-    current as long as the version is the same.
-    """
-    code = str(content.get("code"))
-    return not code.startswith("page:") or code == code_of(content["chapter"])
-
-
 def _sentence(case: Row, error: Exception) -> str:
     named = ", ".join(f"{column} {value}" for column, value in case.items())
     said = re.sub(r"/\S*/", "…/", (str(error).splitlines() or [""])[0])  # no folder of a machine

@@ -133,17 +133,13 @@ def _optimizers_as_without_a_default_device() -> Iterator[None]:
     def leave(*_: Any) -> None:
         hosts.pop().close()
 
-    hooks = (
-        optimizer.register_optimizer_step_pre_hook(enter),
-        optimizer.register_optimizer_step_post_hook(leave),
-    )
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        while hosts:  # a step that raised
-            leave()
+    before = optimizer.register_optimizer_step_pre_hook(enter)
+    with before, optimizer.register_optimizer_step_post_hook(leave):
+        try:
+            yield
+        finally:
+            while hosts:  # a step that raised
+                leave()
 
 
 def _become(parameter: Tensor, converted: Tensor) -> None:

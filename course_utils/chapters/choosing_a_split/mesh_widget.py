@@ -1,19 +1,14 @@
 """A widget: a mesh of GPUs, the groups of one rank, and the bytes that it holds."""
 
 import math
-from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes
-from course_utils.chapters.choosing_a_split.steps import Work
+from course_utils.chapters.choosing_a_split.steps import PARTS, Work, held_bytes
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.planner.shapes import shape
 from course_utils.planner.splits import Split, cluster
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MODELS = ("GPT-2 xl", "Llama 3 8B", "MPT 30B", "Llama 3 70B", "Llama 3 405B")
 GPUS = (8, 16, 32, 64, 128, 256, 512)
@@ -124,7 +119,7 @@ def _draw(
     return style.render(figure, title, said)
 
 
-def _draw_ranks(axes: "Axes", gpus: int, rank: int, groups: dict[str, list[int]]) -> None:
+def _draw_ranks(axes: "style.Axes", gpus: int, rank: int, groups: dict[str, list[int]]) -> None:
     """A cell for each rank, eight to a node, its own with a thick edge; a colour for each group."""
     from matplotlib.patches import Rectangle
 
@@ -161,7 +156,7 @@ def _draw_ranks(axes: "Axes", gpus: int, rank: int, groups: dict[str, list[int]]
     axes.set_axis_off()
 
 
-def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
+def _draw_held(axes: "style.Axes", held: dict[str, float]) -> None:
     """One bar of its parts, and a line at the memory's end."""
     left, room = 0.0, cluster().memory_gb
     for part in PARTS:

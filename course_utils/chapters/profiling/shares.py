@@ -35,8 +35,6 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
     Parts under 1% in every run are left white. Nothing live: published or computed values.
     Raises: ValueError without a run, or for a run without time.
     """
-    from matplotlib.patches import Patch
-
     if not runs or any(sum(parts.values()) <= 0 for parts in runs.values()):
         raise ValueError(f"{title!r}: no run to draw, or one without time")
     shares = {run: _shares(parts) for run, parts in runs.items()}
@@ -59,8 +57,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
-    patches = [Patch(color=PARTS.get(n, OTHER), label=WORDS.get(n, n)) for n in large]
-    figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10.5)
+    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, OTHER) for n in large}, 4)
     return style.render(figure, title, said)
 
 

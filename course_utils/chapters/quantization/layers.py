@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -61,13 +62,10 @@ def inputs_of(model: nn.Module, lines: Tensor) -> dict[str, Tensor]:
     def note(name: str) -> Any:
         return lambda _layer, given: found.__setitem__(name, given[0].flatten(0, -2))
 
-    layers = named_linears(model)
-    hooks = [one.register_forward_pre_hook(note(name)) for name, one in layers.items()]
-    try:
+    with ExitStack() as hooks:
+        for name, layer in named_linears(model).items():
+            hooks.enter_context(layer.register_forward_pre_hook(note(name)))
         model(lines[:, :-1])
-    finally:
-        for hook in hooks:
-            hook.remove()
     return found
 
 
