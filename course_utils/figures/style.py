@@ -167,8 +167,8 @@ def key_below(figure: "Figure", colours: Mapping[str, str], columns: int, **how:
     from matplotlib.patches import Patch
 
     patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
-    how = {"loc": "outside lower left", "ncols": columns, "fontsize": 10.5} | how
-    figure.legend(handles=patches, frameon=False, **how)
+    look: dict[str, Any] = {"loc": "outside lower left", "frameon": False, "fontsize": 10.5}
+    figure.legend(handles=patches, ncols=columns, **look | how)
 
 
 def round_box(

@@ -21,7 +21,7 @@ from course_utils.lesson.answers import against, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.fake_gpu import apart, fake_gpu, is_available
 from course_utils.memory.made_snapshots import history_of
-from course_utils.memory.views.timeline import draw_timeline
+from course_utils.memory.views.pictures import draw_timeline
 from snapshots_and_traces.allocator.rules import (
     LARGEST_SMALL,
     Block,

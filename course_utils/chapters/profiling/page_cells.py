@@ -1,14 +1,15 @@
 """Helpers of the page's cells: a scratch file, a dataset, a clock, the table of tips."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from course_utils.core import files
 from course_utils.core.evidence import Series, published
 from course_utils.core.machine import nvidia_smi
 from course_utils.core.measurement import Measurement, format_ratio
@@ -19,14 +20,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WIDTH = 96  # characters of a line in a cell
-_scratch: list[tempfile.TemporaryDirectory[str]] = []
+_scratch = cache(files.new_folder)
 
 
 def scratch_file(name: str) -> Path:
     """Returns a path in a folder that is deleted when the kernel exits."""
-    if not _scratch:
-        _scratch.append(tempfile.TemporaryDirectory())
-    return Path(_scratch[0].name) / name
+    return _scratch() / name
 
 
 def sums_file() -> Path:

@@ -39,7 +39,9 @@ def draw_pipelines(
     panels = figure.subplots(
         len(rows), 1, sharex=True, squeeze=False, height_ratios=[n + 0.2 for n in rows]
     )[:, 0]
-    longest = max(_end(spans) for spans in pipelines.values())
+    longest = max(
+        max(s.end for s in spans) - min(s.start for s in spans) for spans in pipelines.values()
+    )
     said = [f"x: {unit}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
@@ -56,10 +58,6 @@ def draw_pipelines(
         handlelength=1, fontsize=10, borderpad=0.1,
     )  # fmt: skip
     return style.render(figure, title, said)
-
-
-def _end(spans: list[Span]) -> float:
-    return max(s.end for s in spans) - min(s.start for s in spans)
 
 
 def _told(spans: list[Span], unit: str) -> Iterator[str]:

@@ -152,14 +152,13 @@ def _compare(
         after = f"{case}after ({factor:g} * loss).backward(), {name}.grad is"
         if one.grad is None:
             raise Wrong(f"{after} None")
-        off, alone = (_relative_error(one.grad, exact[name].grad, k) for k in (factor, 1.0))
+        right: Any = exact[name].grad
+        off, alone = (
+            float((one.grad - k * right).norm() / (k * right).norm()) for k in (factor, 1.0)
+        )
         if not off < 1e-4:
             why = ": it is the gradient of loss alone" if alone < 1e-4 else ""
             raise Wrong(f"{after} off by {off:.0%}{why}")
-
-
-def _relative_error(got: Tensor, want: Any, factor: float) -> float:
-    return float((got - factor * want).norm() / (factor * want).norm())
 
 
 def _count_logits(counted: count, hidden: Tensor, weight: Tensor, chunk: int, case: str) -> None:
