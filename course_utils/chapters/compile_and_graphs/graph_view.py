@@ -223,10 +223,7 @@ def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> C
 
     `trace` is the page's tracer; it is given each program with the names of its parameters, but
     for those that have a default. A program that can't be traced leaves the last picture.
-    Raises: ValueError without a program.
     """
-    if not programs:
-        raise ValueError("The widget needs a program to begin with.")
     shown: list[style.Picture] = []
 
     def draw(program: str, typed: str) -> tuple[style.Picture, str]:

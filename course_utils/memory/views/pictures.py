@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from itertools import pairwise
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from course_utils.figures import alt_text
-from course_utils.figures.style import COLOURS, INK, Picture, new_figure, one_panel, render, styled
+from course_utils.figures import alt_text, style
 from snapshots_and_traces.offline.columns import packed
 from snapshots_and_traces.offline.page import OfflinePage
 from snapshots_and_traces.snapshot_viewer.data import content_of
@@ -32,7 +31,7 @@ class MemoryView(SnapshotPage):
         self.words["view"] = self.view
         OfflinePage.__init__(self, self.history.name, packed(self.words, columns))
 
-    def _still(self) -> Picture:
+    def _still(self) -> style.Picture:
         """The view as it begins."""
         raise NotImplementedError
 
@@ -41,14 +40,11 @@ class MemoryView(SnapshotPage):
         return picture.bundle(f"[widget] {picture.alt}")
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 COLUMNS = 600
 
 
-@styled
-def draw_timeline(history: History, title: str = "") -> Picture:
+@style.styled
+def draw_timeline(history: History, title: str = "") -> style.Picture:
     """Draws requested bytes stacked over the events, by kind or by the line that asked.
 
     The line above is what was reserved; a mark is the peak.
@@ -58,12 +54,12 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     moments, held = stacked(history)
     peak = size_text(int(history.live[history.peak]))
     title = title or f"{peak} were live at the peak, at event {history.peak:,}"
-    figure, axes = one_panel(title, 5.4)
+    figure, axes = style.one_panel(title, 5.4)
     scale, unit = unit_of(max(history.reserved.max(), history.live.max(), 1))
     live, reserved = history.live[moments] / scale, history.reserved[moments] / scale
     names, colours = zip(*groups(history), strict=True)
     axes.stackplot(moments, held / scale, step="post", colors=colours, linewidth=0)
-    axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
+    axes.step(moments, reserved, where="post", color=style.INK, linewidth=1.2)
     _mark_peak(axes, history, scale, peak)
     said = [alt_text.axes("events of the trace", unit)]
     said.append(alt_text.curve("reserved", dict(zip(moments, reserved, strict=True))))
@@ -76,7 +72,7 @@ def draw_timeline(history: History, title: str = "") -> Picture:
     seen = [name for name in names if name and most[name] > 0.002 * history.live.max()]
     _legend(axes, {name: colours[names.index(name)] for name in seen})
     said += (f"  {name}: at most {size_text(most[name])}" for name in seen)
-    return render(figure, title, said)
+    return style.render(figure, title, said)
 
 
 def stacked(history: History, columns: int = COLUMNS) -> tuple[Array, Array]:
@@ -96,28 +92,25 @@ def stacked(history: History, columns: int = COLUMNS) -> tuple[Array, Array]:
     return moments, np.cumsum(change, axis=1)[:, :-1]
 
 
-@styled
-def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
+@style.styled
+def draw_histories(title: str, histories: Mapping[str, History]) -> style.Picture:
     """A panel for each history: what was live, as an area, and what was reserved, as a line.
 
     `histories` maps an origin in words to each; one that begins with a kind of evidence and a
     colon ("recorded: H200") has that kind's colour. Panels share the scale of their bytes.
-    Raises: ValueError without a history.
     """
     from matplotlib.ticker import MaxNLocator
 
-    if not histories:
-        raise ValueError(f"{title!r}: no history to draw")
-    figure = new_figure(title, 0.7 + 1.9 * len(histories))
+    figure = style.new_figure(title, 0.7 + 1.9 * len(histories))
     panels = figure.subplots(len(histories), 1, squeeze=False)[:, 0]
     said = []
     most_reserved = max(max(of.reserved.max(), 1) for of in histories.values())
     scale, unit = unit_of(most_reserved)
     for axes, (words, of) in zip(panels, histories.items(), strict=True):
-        colour = COLOURS.get(words.partition(":")[0])
+        colour = style.COLOURS.get(words.partition(":")[0])
         moments, live, reserved = np.arange(of.moments), of.live / scale, of.reserved / scale
         axes.fill_between(moments, live, step="post", color=colour or "#D9D9D9", linewidth=0)
-        axes.step(moments, reserved, where="post", color=INK, linewidth=1.2)
+        axes.step(moments, reserved, where="post", color=style.INK, linewidth=1.2)
         axes.set(xlim=(0, max(of.moments - 1, 1)), ylim=(0, 1.1 * most_reserved / scale))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(unit)
@@ -127,13 +120,13 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> Picture:
         axes.set_title(text, loc="left", fontsize=10.5, color=colour or "#555555")
         said.append(f"{words}: {most}, {len(moments)} events {alt_text.digest(live, reserved)}")
     panels[-1].set_xlabel("events of the trace; area: requested, line: reserved")
-    return render(figure, title, said)
+    return style.render(figure, title, said)
 
 
-def _mark_peak(axes: "Axes", history: History, scale: int, peak: str) -> None:
+def _mark_peak(axes: "style.Axes", history: History, scale: int, peak: str) -> None:
     at, height = history.peak, history.live[history.peak] / scale
     side = "right" if at > history.moments / 2 else "left"
-    axes.plot([at], [height], marker="v", color=INK, markersize=8, zorder=5)
+    axes.plot([at], [height], marker="v", color=style.INK, markersize=8, zorder=5)
     axes.annotate(
         f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
         textcoords="offset points", ha=side, fontsize=11, fontweight="bold",
@@ -141,13 +134,13 @@ def _mark_peak(axes: "Axes", history: History, scale: int, peak: str) -> None:
     )  # fmt: skip
 
 
-def _legend(axes: "Axes", colours: dict[str, str]) -> None:
+def _legend(axes: "style.Axes", colours: dict[str, str]) -> None:
     """Names the groups that can be seen, and the line."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     marks: list[Any] = [Patch(color=one, label=shortened(name)) for name, one in colours.items()]
-    marks.append(Line2D([], [], color=INK, linewidth=1.2, label="reserved"))
+    marks.append(Line2D([], [], color=style.INK, linewidth=1.2, label="reserved"))
     axes.legend(
         handles=marks, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False,
         fontsize=10, handlelength=1, borderaxespad=0,
@@ -159,14 +152,11 @@ class MemoryTimeline(MemoryView):
 
     view, height = "timeline", 560
 
-    def _still(self) -> Picture:
+    def _still(self) -> style.Picture:
         return draw_timeline(self.history, self.title)
 
 
 # ---- The map of segments: what is allocated and what is free, at any moment, by address.
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_SEGMENTS = 24
 ALLOCATED, HOLE, WHOLE = "#4A5A70", "#E3E6EA", "#FFFFFF"
@@ -177,8 +167,8 @@ WORDS = {
 }
 
 
-@styled
-def draw_segments(history: History, title: str = "") -> Picture:
+@style.styled
+def draw_segments(history: History, title: str = "") -> style.Picture:
     """Draws a row for each segment at the peak, the largest first: its blocks, and what is free.
 
     At most `MOST_SEGMENTS` rows; the text says how many are left out.
@@ -188,7 +178,7 @@ def draw_segments(history: History, title: str = "") -> Picture:
     shown = map_at(history, history.peak)
     sizes = np.diff(shown.edges)
     order = np.lexsort((np.arange(len(sizes)), -sizes))[:MOST_SEGMENTS]
-    figure, axes = one_panel(title or map_text(shown), 1.6 + 0.2 * max(len(order), 4))
+    figure, axes = style.one_panel(title or map_text(shown), 1.6 + 0.2 * max(len(order), 4))
     scale, unit = unit_of(max(sizes.max(initial=0), 1))
     for row, segment in enumerate(order.tolist()):
         _draw_row(axes, row, shown, segment, scale)
@@ -199,7 +189,7 @@ def draw_segments(history: History, title: str = "") -> Picture:
         axes.spines[side].set_visible(False)
     if title:
         axes.set_title(map_text(shown), loc="left", fontsize=10.5, color="#555555")
-    marks = [Patch(facecolor=c, edgecolor=INK, label=name) for c, name in WORDS.items()]
+    marks = [Patch(facecolor=c, edgecolor=style.INK, label=name) for c, name in WORDS.items()]
     figure.legend(
         handles=marks, loc="outside lower left", ncols=3, frameon=False, fontsize=10.5,
         handlelength=1,
@@ -208,15 +198,17 @@ def draw_segments(history: History, title: str = "") -> Picture:
     digest = alt_text.digest(shown.edges, shown.low, shown.high)
     said = [f"{map_text(shown)}; after event {history.peak:,} {digest}"]
     said += [f"  {kind}: {size_text(size)}" for kind, size in kinds]
-    return render(figure, title or map_text(shown), said)
+    return style.render(figure, title or map_text(shown), said)
 
 
-def _draw_row(axes: "Axes", row: int, shown: MemoryMap, segment: int, scale: int) -> None:
+def _draw_row(axes: "style.Axes", row: int, shown: MemoryMap, segment: int, scale: int) -> None:
     """Draws a segment's border, its blocks, and its free bytes."""
     begin, end = shown.edges[segment : segment + 2]
     inside = shown.segment == segment
     free = HOLE if inside.any() else WHOLE
-    axes.barh(row, (end - begin) / scale, height=0.78, color=free, edgecolor=INK, linewidth=0.9)
+    axes.barh(
+        row, (end - begin) / scale, height=0.78, color=free, edgecolor=style.INK, linewidth=0.9
+    )
     low, size = shown.low[inside] - begin, shown.high[inside] - shown.low[inside]
     axes.barh(
         np.full(len(low), row), size / scale, left=low / scale, height=0.78, color=ALLOCATED,
@@ -239,5 +231,5 @@ class SegmentsMap(MemoryView):
 
     view, height = "map", 420
 
-    def _still(self) -> Picture:
+    def _still(self) -> style.Picture:
         return draw_segments(self.history, self.title)
