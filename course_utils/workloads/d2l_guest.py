@@ -47,8 +47,7 @@ class _Host(MetaPathFinder):
 
         def run_quietly(module: ModuleType) -> None:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     declare_torchvision_operators()
                     run(module)
             except Exception as problem:  # an extension for another numpy or torch raises anything

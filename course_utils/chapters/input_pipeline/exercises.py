@@ -57,8 +57,8 @@ def drawn(worker_init: Callable[[int], Any], workers: int, seed: int) -> list[Dr
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         raise Wrong("this check forks workers, as Linux and macOS can. On Windows, use WSL.")
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of more workers than cores, of forks beside threads
+    # warnings: of more workers than cores, of forks beside threads
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
         torch.default_generator.manual_seed(seed)  # a GPU's are left alone
         loader = DataLoader(
             Drawing(EACH * workers),
