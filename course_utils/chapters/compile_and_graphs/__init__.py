@@ -7,8 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "fusion": "fuse",
         "graph_view": "draw_graph graph_widget",
-        "page_cells": (
-            "cpp_function cxx first_reason first_use inductor_text loop_in passes_in run_elsewhere"
-        ),
+        "native": "cpp_function cxx",
+        "page_cells": "first_reason first_use inductor_text loop_in passes_in run_elsewhere",
     },
 )
