@@ -1,4 +1,4 @@
-.PHONY: help setup lab demo slides handout progress test test-all testgpu oldest doctor record launchers kit new style normalise site links lock clean
+.PHONY: help setup lab demo slides handout assignment mark progress test test-all testgpu oldest doctor record launchers kit new style normalise site links pictures publication lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
 SITE_PATH := .:packages/notebook_ranks:packages/snapshots_and_traces
@@ -19,11 +19,29 @@ lab: setup  ## JupyterLab at the map of the course (ARGS="--no-browser --port 90
 demo: setup  ## rehearse CHAPTER=02, then open it for a class (ARGS="--no-open", or JupyterLab's)
 	@$(PYTHON_HERE) -m course_utils demo $(CHAPTER) $(AS_ROOT) $(ARGS)
 
-slides: setup  ## slides of CHAPTER=02, in one file that needs no network
-	@$(PYTHON_HERE) -m course_utils slides $(CHAPTER)
+FOR_CLASS = $(CHAPTER) $(if $(SYLLABUS),--syllabus $(SYLLABUS)) $(ARGS)
 
-handout: setup  ## CHAPTER=02 without outputs, results collapsed, for a class (ARGS="--output FILE")
-	@$(PYTHON_HERE) -m course_utils handout $(CHAPTER) $(ARGS)
+slides: setup  ## slides of CHAPTER=02 or SYLLABUS=half-day, in one file that needs no network (CODE=no)
+	@$(PYTHON_HERE) -m course_utils slides $(FOR_CLASS) $(if $(filter no,$(CODE)),--no-code)
+
+handout: setup  ## CHAPTER=02 or SYLLABUS=half-day without outputs, results collapsed (ARGS="--output FILE")
+	@$(PYTHON_HERE) -m course_utils handout $(FOR_CLASS)
+
+# Otter-Grader beside the reader's packages, which .venv-otter sees and never changes.
+BOTH = import site, sys; site.addsitedir(sys.prefix + "/../.venv/lib/python%d.%d/site-packages" % sys.version_info[:2])
+.venv/course-stamp: setup
+	@:
+.venv-otter/installed: requirements-otter.txt .venv/course-stamp
+	@$(PYTHON_HERE) -m venv --clear .venv-otter
+	@.venv-otter/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $<
+	@for packages in .venv-otter/lib/python*/site-packages; do echo '$(BOTH)' >$$packages/reader.pth; done
+	@touch $@
+
+assignment: .venv-otter/installed  ## the exercises of CHAPTER=11 to hand out, and what marks them, in build/assignment/11
+	@$(PYTHON_HERE) -m tools.assignment make $(CHAPTER)
+
+mark: .venv-otter/installed  ## marks the notebooks of the folder FROM=handed_in, for CHAPTER=11; the points are a CSV file
+	@$(PYTHON_HERE) -m tools.assignment mark $(CHAPTER) $(FROM)
 
 progress: setup  ## what you ran and solved here (ARGS="--clear" forgets it)
 	@$(PYTHON_HERE) -m course_utils progress $(ARGS)
@@ -72,8 +90,14 @@ site: .venv-site/installed  ## the course as a website in build/site, from the s
 links: .venv-site/installed  ## asks the hosts of the site's external links (needs a network)
 	@PYTHONPATH=$(SITE_PATH) .venv-site/bin/python -m tools.site --links
 
+pictures: setup  ## the README's pictures, taken anew (needs Chromium)
+	@$(PYTHON_HERE) -m tools.pictures
+
+publication: setup  ## where the course is published (ADDRESS=https://…; without one, nowhere)
+	@ADDRESS=$(ADDRESS) $(PYTHON_HERE) -m tools.publication
+
 lock: setup  ## resolve the versions anew (ARGS="--upgrade")
 	@$(PYTHON_HERE) tools/lock.py $(ARGS)
 
 clean:  ## remove .venv and build products
-	rm -rf .venv .venv-oldest .venv-site build *.egg-info packages/*/*.egg-info packages/*/build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-site .venv-otter build *.egg-info packages/*/*.egg-info packages/*/build .pytest_cache .mypy_cache .ruff_cache

@@ -67,9 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     demo = command("demo", _demo, "rehearse a chapter, then open it for a class", epilog=for_lab)
     demo.add_argument("chapter", help="such as 02")
     demo.add_argument("--no-open", action="store_true", help="rehearse only")
-    command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
+    slides = command("slides", _slides, "make slides of a chapter, in one file", parents=[chapters])
+    slides.add_argument("--no-code", action="store_true", help="without slides of code")
     handout = command("handout", _handout, "make a copy of a chapter for a class, to be run")
-    handout.add_argument("chapter", help="such as 02")
+    handout.add_argument("chapter", nargs="?", help="such as 02")
+    for one in (slides, handout):
+        one.add_argument("--syllabus", help="such as half-day: of its parts (see syllabi/)")
     handout.add_argument("--output", type=Path, help="file or folder (default: build/handouts)")
     progress = command("progress", _progress, "what was run and solved here; it stays here")
     progress.add_argument("--clear", action="store_true", help="forget it")
@@ -159,7 +162,11 @@ def _handout(options: argparse.Namespace) -> int:
     from course_utils.cli import handout, notebooks
     from course_utils.core import files
 
-    made = handout.make(files.chapter_path(options.chapter), options.output)
+    if options.syllabus:
+        made = handout.make_syllabus(options.syllabus, options.output or handout.HANDOUTS)
+        notebooks.say(f"{made.resolve()}: a notebook for each chapter; the folder has them, too")
+        return 0
+    made = handout.make(files.chapter_path(options.chapter or ""), options.output)
     notebooks.say(f"{made.resolve()}: no outputs; sources that tell a result are collapsed")
     return 0
 
@@ -168,8 +175,13 @@ def _slides(options: argparse.Namespace) -> int:
     from course_utils.cli import slides
     from course_utils.core import files
 
-    for path in _chapters(options.chapters):
-        print(f"Open in a browser: {slides.make(path).relative_to(files.ROOT)}")
+    code = not options.no_code
+    if options.syllabus:
+        made = [slides.make_syllabus(options.syllabus, code=code)]
+    else:
+        made = [slides.make(path, code=code) for path in _chapters(options.chapters)]
+    for path in made:
+        print(f"Open in a browser: {path.relative_to(files.ROOT)}")
     return 0
 
 

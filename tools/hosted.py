@@ -2,8 +2,9 @@
 
     git clone ADDRESS course; python course/tools/hosted.py
 
-Installs what is missing and leaves what is there as it is, torch above all: the service chose it
-for its GPU. Prints one line for what it did and one for what the runtime lacks.
+Installs what is missing, and renews what is too old for the course. It never touches torch, which
+the service chose for its GPU, nor what the notebook's kernel has loaded already. Prints one line
+for what it did and one for what the runtime lacks.
 """
 
 import importlib.metadata
@@ -22,6 +23,7 @@ NO_GPU = (
     "first, and run this again."
 )
 OLDEST_TORCH = (2, 11)
+STAYS = ("torch", "numpy", "ipython", "ipykernel", "ipywidgets", "matplotlib", "pillow", "psutil")
 
 
 def wanted():
@@ -39,17 +41,35 @@ def installed(name):
         return None
 
 
-def missing():
-    """The requirements that nothing here fills."""
-    return [one for one in wanted() if not installed(re.match(r"[\w-]+", one).group(0))]
+def numbers(version):
+    """(2, 11, 0) for "2.11.0+cu128", to compare versions."""
+    return tuple(int(n) for n in re.findall(r"\d+", version.partition("+")[0]))
+
+
+def name_of(requirement):
+    """The package's name alone."""
+    return re.match(r"[\w-]+", requirement).group(0)
+
+
+def lacking():
+    """The requirements that nothing here fills, but for those whose packages stay as they are."""
+    found = []
+    for one in wanted():
+        version, least = installed(name_of(one)), one.partition(">=")[2]
+        too_old = version and name_of(one) not in STAYS and numbers(version) < numbers(least)
+        if not version or too_old:
+            found.append(one)
+    return found
 
 
 def install(packages):
-    """Installs them without changing any version that is here. True where pip managed."""
+    """Installs them without changing anything else that is here. True where pip managed."""
+    changed = [name_of(one).lower() for one in packages]
     kept = {d.name: d.version for d in importlib.metadata.distributions() if d.name}
+    lines = [f"{name}=={kept[name]}\n" for name in kept if name.lower() not in changed]
     with tempfile.TemporaryDirectory() as folder:
         pins = Path(folder) / "constraints.txt"
-        pins.write_text("".join(f"{name}=={version}\n" for name, version in kept.items()))
+        pins.write_text("".join(lines))
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", str(pins)]
         return subprocess.run([*command, *packages]).returncode == 0
 
@@ -57,7 +77,7 @@ def install(packages):
 def torch_advice():
     """A sentence where the torch that is here is too old; it is never changed."""
     version = installed("torch")
-    if version and tuple(int(n) for n in re.findall(r"\d+", version)[:2]) < OLDEST_TORCH:
+    if version and numbers(version) < OLDEST_TORCH:
         wants = ".".join(map(str, OLDEST_TORCH))
         return f"torch {version} is here, the course wants {wants}: some cells will fail."
     return ""
@@ -68,7 +88,7 @@ def main():
     if sys.version_info < (3, 11):  # noqa: UP036
         print("The course needs Python 3.11 or newer: choose a newer runtime.")
         return 1
-    absent = missing()
+    absent = lacking()
     if absent and not install(absent):
         print(f"pip couldn't install {', '.join(absent)}: its own message is above.")
         return 1

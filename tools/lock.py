@@ -1,6 +1,7 @@
 """Writes the locked files from pyproject.toml's loose bounds: `make lock`.
 
-requirements.txt and environment.yml are the reader's, requirements-site.txt is for `make site`.
+requirements.txt and environment.yml are the reader's, requirements-site.txt is for `make site`, and
+requirements-otter.txt has what `make assignment` needs beside requirements.txt.
 
 The tree is resolved for Python 3.11 to 3.13 on every platform at once (uv's universal mode).
 What torch needs for its own CUDA build is left to torch: pip fetches it with torch, and a
@@ -39,6 +40,11 @@ dependencies:
 READERS = ("pyproject.toml", "--extra", "test", "--extra", "arrow", "--group", "d2l")
 SITE = ROOT / "requirements-site.txt"
 SITE_HEADER = "# What `make site` installs into .venv-site. Generated: refresh with `make lock`.\n"
+OTTER = ROOT / "requirements-otter.txt"
+OTTER_HEADER = """\
+# What .venv-otter has beside the packages of .venv, which it also sees (`make assignment`).
+# Generated: refresh with `make lock`.
+"""
 
 
 def resolve(*args: str) -> list[str]:
@@ -67,7 +73,12 @@ def main() -> None:
     (ROOT / "requirements.txt").write_text(requirements)
     (ROOT / "environment.yml").write_text(CONDA_HEADER.format(d2l=d2l) + conda_lines(pins))
     SITE.write_text(SITE_HEADER + "".join(f"{pin}\n" for pin in site))
+    readers = {pin.partition("==")[0] for pin in pins}
+    also = ("--group", "otter", "--constraint", "requirements.txt", *sys.argv[1:])
+    otter = [pin for pin in resolve(*also) if pin.partition("==")[0] not in readers]
+    OTTER.write_text(OTTER_HEADER + "".join(f"{pin}\n" for pin in otter))
     print(f"requirements.txt and environment.yml: {len(pins)} packages; {SITE.name}: {len(site)}")
+    print(f"{OTTER.name}: {len(otter)}")
 
 
 if __name__ == "__main__":

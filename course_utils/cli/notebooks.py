@@ -1,6 +1,5 @@
 """Running chapters: `normalise` stores their outputs, `record` keeps what they measure."""
 
-import base64
 import os
 import subprocess
 import sys
@@ -30,8 +29,7 @@ def normalise(path: Path) -> float:
     """Runs a notebook top to bottom and stores it so that only its content can differ next time.
 
     Cell ids stay; execution counts are in order; timestamps, widget state, widget views and the
-    Python version go. The picture of a cell tagged `front-page` is also kept under docs/, for the
-    README. Returns the seconds it took.
+    Python version go. Returns the seconds it took.
     Raises: NotebookError where a cell fails or a timed claim stays undecided; the file on disk
     stays as it was.
     """
@@ -48,7 +46,6 @@ def normalise(path: Path) -> float:
     if path.read_bytes() != before:
         raise NotebookError(f"{path.name} isn't stored: it was changed meanwhile. Run this again.")
     files.write_whole(path.resolve(), _as_text(notebook))
-    _show_on_the_front_page(notebook)
     return time.perf_counter() - start
 
 
@@ -191,15 +188,6 @@ def _as_text(notebook: Any) -> str:
 
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"
-
-
-def _show_on_the_front_page(notebook: Any) -> None:
-    for cell in notebook.cells:
-        if "front-page" in cell.metadata.get("tags", []):
-            for output in cell.outputs:
-                if "image/png" in output.get("data", {}):
-                    png = base64.b64decode(output.data["image/png"])
-                    (files.ROOT / "docs" / f"{cell.id}.png").write_bytes(png)
 
 
 def _failures(notebook: Any) -> list[str]:

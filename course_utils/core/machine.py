@@ -189,5 +189,5 @@ def _hidden_gpus(cuda: str | None, hip: str | None) -> str | None:
     if visible is not None:
         return f"{seen}CUDA_VISIBLE_DEVICES is {visible!r}; unset it and restart the kernel."
     if not cuda and not hip:
-        return f"{seen}this torch was built without CUDA; reinstall torch (README, GPU)."
+        return f"{seen}this torch was built without CUDA; reinstall torch (docs/installing.md)."
     return f"{seen}torch's CUDA {cuda} may be newer than the driver; `nvidia-smi` prints its limit."

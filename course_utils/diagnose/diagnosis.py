@@ -11,7 +11,7 @@ from typing import Protocol
 
 from course_utils.diagnose import changes
 from course_utils.diagnose.passes import DEBUGGING, ScriptError
-from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen
+from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen, in_words
 from course_utils.diagnose.rules import RULES, Evidence, Hit, Rule, growth
 from course_utils.diagnose.steps import LEAST, PARTS, Steps, find
 
@@ -158,8 +158,9 @@ def _report(
     kept, none = list[Finding](), list[Gain]()
     for one in found:
         saved = 1 - one.gain.after / one.gain.before if one.gain else 0.0
+        needed = least if one.gain and one.gain.measured else WORTH
         undecided = noise > NOISY and one.gain is not None and one.gain.measured
-        if saved > least or one.memory or one.gain is None or undecided:
+        if saved > needed or one.memory or one.gain is None or undecided:
             kept.append(one)
         else:
             none += one.tried or [one.gain]
@@ -232,7 +233,7 @@ def _notes(evidence: Evidence, lines: set[int]) -> list[str]:
     said = Counter((w.text.splitlines()[0], w.file, w.line) for w in evidence.seen.warned)
     for (text, file, line), _count in said.items():
         if line not in lines:
-            place = f"{os.path.basename(file)}:{line}: " if file else ""
+            place = f"{in_words(file, line)}: " if file else ""
             notes.append(f"Warning at {place}{text[:160]}")
     if evidence.steps.by != "optimizer":
         notes.append(

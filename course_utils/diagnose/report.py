@@ -3,7 +3,7 @@
 import os
 import textwrap
 
-from course_utils.diagnose import changes
+from course_utils.diagnose import changes, records
 from course_utils.diagnose.diagnosis import NOISY
 from course_utils.diagnose.records import Finding, Report
 from snapshots_and_traces.units import seconds_text, size_text
@@ -55,7 +55,7 @@ def _step(report: Report) -> list[str]:
 
 
 def _finding(place: int, one: Finding) -> list[str]:
-    where = f"{os.path.basename(one.file)}:{one.line}" if one.line else "this run"
+    where = records.in_words(one.file, one.line) if one.line else "this run"
     head = f"{place}. {where}: {one.seen}."
     lines = textwrap.wrap(head, WIDTH, subsequent_indent="   ")
     lines += textwrap.wrap(

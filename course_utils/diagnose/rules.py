@@ -4,13 +4,13 @@ A rule gets the evidence of an unchanged pass and of the closer look, and return
 nothing. Its changes are then tried one by one: the gain that a finding prints was measured.
 """
 
+import linecache
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from course_utils.core.measurement import format_seconds
-from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen
+from course_utils.diagnose.records import NOWHERE, Line, Look, Mark, Seen, in_words
 from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
@@ -118,7 +118,7 @@ def _(e: Evidence, above: float) -> Hit | None:
     if made.workers == 0:
         inside, _ = _in_region(e, "data")
         if inside != NOWHERE:
-            seen += f", most of it at {Path(inside[0]).name}:{inside[1]}"
+            seen += f", most of it at {in_words(*inside)}"
     wanted = [f"workers:{n}" for n in sorted({1, e.cores}) if n > made.workers]
     return Hit(
         seen, _loader_line(e), "load ahead in worker processes, or do less for each sample",
@@ -172,17 +172,13 @@ def _(e: Evidence, above: float) -> Hit | None:
 
 
 def _where(e: Evidence, text: str) -> Line:
-    """The first line of the script with this text."""
-    main = str(e.seen.facts.get("main", ""))
-    try:
-        lines = Path(main).read_text(errors="replace").splitlines()
-    except OSError:
-        return NOWHERE
-    found = (
-        i for i, line in enumerate(lines, 1) if text in line and not line.lstrip().startswith("#")
-    )
-    number = next(found, 0)
-    return (main, number) if number else NOWHERE
+    """The first line with this text, in the script or in the files and cells that train."""
+    files = dict.fromkeys([str(e.seen.facts.get("main", "")), *(m.file for m in e.seen.marks)])
+    for file in filter(None, files):
+        for number, line in enumerate(linecache.getlines(file), 1):
+            if text in line and not line.lstrip().startswith("#"):
+                return file, number
+    return NOWHERE
 
 
 @rule("anomaly", 0.0, "ignite #219, SynDiff #43: 1.5 h to 36 minutes", "03")

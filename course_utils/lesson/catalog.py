@@ -37,9 +37,7 @@ class Chapter:
         """Minutes to read and run, without exercises, as the first cell says; None if it doesn't,
         or if the chapter isn't written.
         """
-        first = "".join(_read(self.path)["cells"][0]["source"]) if self.is_written else ""
-        found = re.search(r"^(\d+) minutes\b", first, re.M)
-        return int(found[1]) if found else None
+        return (minutes_said(self.path) or None) if self.is_written else None
 
     def cells_before_the_exercises(self) -> list[str]:
         """Ids of the code cells that are neither exercises nor only predictions.
@@ -76,6 +74,12 @@ def chapters() -> list[Chapter]:
 def written() -> list[Chapter]:
     """The chapters whose notebooks exist."""
     return [chapter for chapter in chapters() if chapter.is_written]
+
+
+def minutes_said(path: Path) -> int:
+    """Minutes to read and run, as the first cell of a notebook says; 0 if it doesn't."""
+    found = re.search(r"^(\d+) minutes\b", "".join(_read(path)["cells"][0]["source"]), re.M)
+    return int(found[1]) if found else 0
 
 
 def is_question(source: str) -> bool:

@@ -13,8 +13,8 @@ from course_utils.lesson import catalog, progress
 if TYPE_CHECKING:
     from IPython.display import Markdown
 
-PART_COLOURS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
-ROWS, WIDE, HIGH = 5, 0.74, 0.72
+PART_COLOURS = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73", "#D55E00")
+WIDE, HIGH = 0.78, 0.72
 DARKENED = "jp-needs-light-background"  # by `start` on a dark theme, as other figures are
 MAP = "<div style='position:relative;display:inline-block'>{}{}</div>"
 LINK = (
@@ -32,15 +32,16 @@ def course_map() -> Picture:
     exercises was run here. The box says how many of the reader's predictions came near.
     """
     title = "Take the chapters in any order that follows the arrows"
-    figure, axes = one_panel(title, 5.8)
-    said = [title, " · ".join(dict.fromkeys(chapter.part for chapter in catalog.chapters()))]
-    axes.set(xlim=(-0.45, 3.6), ylim=(-0.55, ROWS - 0.1))
-    axes.axis("off")
     places = _places()
+    top = max(y for _x, y in places.values())
+    figure, axes = one_panel(title, 1.4 + 0.85 * (top + 1))
+    said = [title, " · ".join(dict.fromkeys(chapter.part for chapter in catalog.chapters()))]
+    axes.axis("off")
     kept = progress.read() if progress.is_kept() else progress.Kept()
     parts = list(dict.fromkeys(chapter.part for chapter in places))
+    axes.set(xlim=(-0.45, len(parts) - 0.4), ylim=(-0.6, top + 0.9))
     for column, part in enumerate(parts):
-        axes.text(column, ROWS - 0.3, part, ha="center", fontweight="bold", fontsize=14)
+        axes.text(column, top + 0.6, part, ha="center", fontweight="bold", fontsize=14)
     for chapter, (x, y) in places.items():
         _box(axes, chapter, x, y, PART_COLOURS[parts.index(chapter.part)], kept)
         for needed in chapter.after:
@@ -125,12 +126,13 @@ def _machine_line(contents: list[Content]) -> str:
 
 def _places() -> dict[catalog.Chapter, tuple[float, float]]:
     """The middle of each chapter's box: a column for each part, the first chapter on top."""
-    seen: dict[str, int] = {}
+    parts = Counter(chapter.part for chapter in catalog.chapters())
+    seen: Counter[str] = Counter()
     places = {}
     for chapter in catalog.chapters():
-        row = seen.setdefault(chapter.part, 0)
-        places[chapter] = (float(list(seen).index(chapter.part)), ROWS - 1.0 - row)
-        seen[chapter.part] = row + 1
+        row = max(parts.values()) - 1.0 - seen[chapter.part]
+        places[chapter] = (float(list(parts).index(chapter.part)), row)
+        seen[chapter.part] += 1
     return places
 
 

@@ -1,4 +1,4 @@
-"""A hosted notebook: what is missing is installed, what is there isn't touched, no GPU is said."""
+"""A hosted notebook: what is missing or too old is installed, torch stays, no GPU is said."""
 
 import json
 import re
@@ -16,10 +16,15 @@ from tools import hosted
         ({}, [], "Nothing was missing."),
         ({}, [], "This runtime has no GPU. Every chapter runs all the same"),
         ({"gfloat": None, "anywidget": None}, ["gfloat>=0.5", "anywidget"], "Installed gfloat>=0"),
+        (
+            {"torchao": "0.10.0", "ipywidgets": "7.7.1"},
+            ["torchao>=0.18"],
+            "Installed torchao>=0.18.",
+        ),
         ({"torch": "2.9.1+cu126"}, [], "torch 2.9.1+cu126 is here, the course wants 2.11"),
     ],
 )
-def test_what_is_missing_is_installed_beside_the_torch_that_is_there(
+def test_what_is_missing_or_too_old_is_installed_beside_the_torch_that_is_there(
     changed, asked, says, monkeypatch, capsys
 ):
     """`changed` says which packages are another version there, or missing."""
@@ -27,7 +32,9 @@ def test_what_is_missing_is_installed_beside_the_torch_that_is_there(
 
     def pretend(command, **_):
         with open(command[command.index("--constraint") + 1]) as file:
-            assert f"torch=={here('torch')}\n" in file.read()
+            pins = file.read()
+        assert f"torch=={here('torch')}\n" in pins and not set(asked) & {"torch", "ipywidgets"}
+        assert not any(f"{word.partition('>')[0]}==" in pins for word in asked)
         commands.append(command)
         return subprocess.CompletedProcess(command, 0)
 
@@ -40,8 +47,10 @@ def test_what_is_missing_is_installed_beside_the_torch_that_is_there(
     assert says in capsys.readouterr().out
 
 
-def test_the_cell_to_paste_is_the_same_in_the_index_and_the_readme():
+def test_the_cell_to_paste_is_the_same_in_the_index_and_the_docs():
     cells = json.loads(INDEX.read_text(encoding="utf-8"))["cells"]
     (text,) = ["".join(cell["source"]) for cell in cells if cell["id"] == "hosted"]
     cell = re.search(r"```python\n.*?```", text, re.S)[0]
-    assert "tools/hosted.py" in cell and cell in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "tools/hosted.py" in cell and cell in (ROOT / "docs" / "hosted.md").read_text(
+        encoding="utf-8"
+    )

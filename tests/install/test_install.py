@@ -108,9 +108,8 @@ def test_an_up_to_date_environment_is_left_alone(project):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_every_folder_of_the_library_stands_where_a_newcomer_looks_for_it(page):
-    text = (ROOT / page).read_text()
+def test_every_folder_of_the_library_stands_where_a_newcomer_looks_for_it():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
     folders = [path.parent.name for path in (ROOT / "course_utils").glob("*/__init__.py")]
     folders += [path.name for path in PACKAGES]
     assert [name for name in sorted(folders) if not re.search(f"`{name}[`/]", text)] == []
@@ -133,7 +132,7 @@ def test_a_package_needs_nothing_that_isnt_pinned_and_every_way_to_install_has_i
     for one in map(Requirement, [*stated["dependencies"], *tests]):
         assert one.specifier.contains(REQUIRED[one.name.replace("_", "-")])
     where = f"-e packages/{folder.name}"
-    assert where in CONDA and where in (ROOT / "README.md").read_text()
+    assert where in CONDA and where in (ROOT / "docs" / "installing.md").read_text()
 
 
 @pytest.mark.thorough("packages")

@@ -32,7 +32,7 @@ def test_a_changed_room_reaches_its_chapter_and_no_other():
         ("tests/chapters/collectives/wrong_answers.py", "tests/pages/test_answers.py"),
         ("tests/memory/conftest.py", "tests/memory/views/test_views.py"),
         ("notebooks/02_async_execution.ipynb", "tests/pages/conditions/test_conditions.py"),
-        ("README.md", "tests/install/test_install.py"),
+        ("README.md", "tests/install/test_front_page.py"),
         ("tools/new/templates/page.txt", "tests/tools/test_new.py"),
     ],
 )

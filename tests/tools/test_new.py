@@ -11,8 +11,8 @@ from course_utils.core.files import ROOT
 from tools.new import __main__ as new
 
 pytestmark = pytest.mark.thorough("tools/new", "course_utils/lesson")
-STEM, TITLE = "18_your_own_run", "Your own run, by hand"
-LAST = '"title": "Large batches", "after": ["12"]}'  # the copy's plan gets one more row after it
+STEM, TITLE = "19_a_new_one", "A new one, by hand"
+LAST = '"title": "Your own run", "after": ["12"]}'  # the copy's plan gets one more row after it
 TESTS = ("tests/test_house.py", "tests/pages", f"notebooks/{STEM}.ipynb")
 NOT_OF_IT = [f"--ignore=tests/pages/{folder}" for folder in ("conditions", "rehearsal")]
 
@@ -24,7 +24,7 @@ def course(tmp_path):
     shutil.copytree(ROOT, tmp_path / "course", ignore=ignored)
     shutil.copy(ROOT / "notebooks" / ".ruff.toml", tmp_path / "course" / "notebooks")
     plan = tmp_path / "course" / "data" / "course.json"
-    row = f',\n  {{"file": "{STEM}", "title": "Your own run", "after": ["12"]}}'
+    row = f',\n  {{"file": "{STEM}", "title": "A new one", "after": ["12"]}}'
     plan.write_text(plan.read_text().replace(LAST, LAST + row))
     return tmp_path / "course"
 
@@ -49,9 +49,9 @@ def test_a_new_chapter_passes_its_tests_at_once_and_goes_without_a_trace(course)
     before = everything_in(course)
     assert f"notebooks/{STEM}.ipynb" in run(course, "tools.new", CHAPTER=STEM, TITLE=TITLE)
     for command in ("check", "format --check"):
-        own = [f"{folder}/chapters/your_own_run" for folder in ("course_utils", "tests")]
+        own = [f"{folder}/chapters/a_new_one" for folder in ("course_utils", "tests")]
         run(course, "ruff", *command.split(), *own)
-    run(course, "tools.notebook_style", "18")
+    run(course, "tools.notebook_style", "19")
     nbval = ("--nbval", "--nbval-sanitize-with", "tests/sanitise.cfg", "--only-chapters", STEM)
     run(course, "pytest", "-p", "no:cacheprovider", *nbval, *NOT_OF_IT, *TESTS)
     assert "Removed: " in run(course, "tools.new", CHAPTER=STEM, REMOVE="1")
@@ -75,7 +75,7 @@ def test_what_somebody_has_worked_on_is_not_removed_and_what_cannot_be_made_chan
     for worked_on in (
         "README.md",
         f"notebooks/{STEM}.ipynb",
-        "tests/chapters/your_own_run/new.py",
+        "tests/chapters/a_new_one/new.py",
     ):
         path = course / worked_on
         text = path.read_text() if path.exists() else "own"

@@ -36,14 +36,7 @@ LISTS = {  # files that list the chapters in their order, and a chapter's entry 
   "claims": {"version": 2, "columns": ["id", "claim", "needs", "held"]},
   "two_sums": {"version": 1, "columns": ["way", "seconds"]}
  }""",
-    "data/recording_plan.json": """\
- "$stem": {
-  "page_seconds": 8,
-  "experiments": {
-   "claims": {"worth": 1, "seconds": 0},
-   "two_sums": {"worth": 1, "seconds": 1}
-  }
- }""",
+    "data/recording_plan.json": ' "$stem": {"seconds": 8}',
     "README.md": "| [$number · $title](notebooks/$stem.ipynb) | … | $minutes | … | … |",
     "INSTRUCTORS.md": "| $number | $minutes | … | … | … | … |",
 }
@@ -80,7 +73,6 @@ def make(root: Path, stem: str, title: str) -> str:
     _write(root, texts | {NOTE.format(stem): json.dumps(note | {"index": [index, texts[INDEX]]})})
     return f"""New or changed: {", ".join(texts)}
 Each ✎ on its page, and each … in the tables of README.md and INSTRUCTORS.md, waits for you.
-README.md says under its table which chapters are designed only: take this one out.
 `make test CHAPTER={number}` tests it; `make new CHAPTER={stem} REMOVE=1` takes it away again."""
 
 

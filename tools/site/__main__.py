@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbformat.v4 import new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_utils.cli.handout import gives_away
 from course_utils.core import files
 from course_utils.core.files import ROOT
 from course_utils.lesson import catalog
+from tools import publication
 
 HERE = Path(__file__).parent
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
@@ -35,10 +36,13 @@ IN_ORDER = "\n```{{toctree}}\n:caption: {}\n:hidden:\n\n{}\n```\n"
 RUN = """<details class='run'><summary>Run this page</summary>
 <p>On your machine, in the folder of the course (<a href="{up}index.html">how to get it</a>):</p>
 <pre tabindex='0'>make lab</pre>
-<p>then open <code>{path}</code>. On Colab or another hosted notebook: upload
-<a href="{name}" download>this notebook</a> and paste this above its first cell:</p>
-<pre tabindex='0'>{hosted}</pre>
+<p>then open <code>{path}</code>. {services} hosted notebook: upload
+<a href="{name}" download>this notebook</a>{hosted}
 </details>"""
+PASTE = " and paste this above its first cell:</p>\n<pre tabindex='0'>{}</pre>"
+
+
+FETCHES = "; its first cell fetches the course.</p>"
 
 
 def fold(cells: list[Any]) -> None:
@@ -96,9 +100,28 @@ def page(path: Path, hosted: str) -> Any:
             elif "text/markdown" in data:
                 cells.append(new_markdown_cell(data["text/markdown"]))
         cell.outputs = [one for one in cell.outputs if "text/markdown" not in one.get("data", {})]
-    box = RUN.format(up=up, path=path, name=path.name, hosted=html.escape(hosted))
+    chapter = ROOT / path in files.chapters()
+    links = publication.services(publication.address(), path.stem) if chapter else {}
+    opened = " or ".join(f'<a href="{to}">{name}</a>' for name, to in links.items())
+    box = RUN.format(
+        up=up,
+        path=path,
+        name=path.name,
+        services=f"Or open it in {opened}. On another" if opened else "On Colab or another",
+        hosted=FETCHES if publication.address() else PASTE.format(html.escape(hosted)),
+    )
     notebook.cells = [cells[0], new_markdown_cell(box), *cells[1:]]
     return notebook
+
+
+def to_upload(path: Path, hosted: str) -> str:
+    """A notebook's text for a hosted service: once the course has an address, it fetches it."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if not publication.address():
+        return text
+    notebook = nbformat.reads(text, 4)
+    notebook.cells.insert(0, new_code_cell(hosted, id="fetch-the-course"))
+    return nbformat.writes(notebook)
 
 
 def resolved(text: str, path: Path) -> str:
@@ -152,11 +175,10 @@ def prepare() -> None:
             texts[path] = resolved((ROOT / path).read_text(encoding="utf-8"), path)
         elif path.suffix == ".ipynb":
             texts[path] = nbformat.writes(page(path, hosted))
-            _write(SOURCE / "_extra" / path, (ROOT / path).read_bytes())
+            _write(SOURCE / "_extra" / path, to_upload(path, hosted).encode())
     for path, text in texts.items():
         _write(SOURCE / path, text.encode())
-    for image in ROOT.glob("docs/*.png"):
-        shutil.copy(image, SOURCE / "docs")
+    shutil.copytree(ROOT / "docs" / "pictures", SOURCE / "docs" / "pictures")
     for name, to in (("conf.py", "."), ("site.css", "_static"), ("site.js", "_static")):
         shutil.copy(HERE / name, SOURCE / to)
 

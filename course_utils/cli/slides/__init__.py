@@ -1,84 +1,128 @@
-"""Slides of a chapter: its cells as stored, in one HTML file that needs no network.
+"""Slides of a chapter or a syllabus, in one HTML file that needs no network.
 
-nbconvert writes them with reveal.js, of which `deck/vendored` has a copy (6.0.2, MIT licence).
+`choose` says which slides there are, `parts` how each part looks; nbconvert turns text and code
+into HTML, and `deck` has the template with reveal.js (6.0.2, MIT licence) in `vendored`.
 """
 
-import re
-from collections.abc import Iterator
+import html
 from pathlib import Path
-from typing import Any
 
-import nbformat
-from nbconvert.exporters import SlidesExporter
-from nbformat.v4 import new_code_cell, new_markdown_cell
-from traitlets.config import Config
+from jinja2 import Environment, FileSystemLoader
+from pygments.formatters import HtmlFormatter
 
-from course_utils.cli import notebooks
+from course_utils.cli import sections, syllabus
+from course_utils.cli.slides import choose, parts
+from course_utils.cli.slides.choose import Slide
 from course_utils.core import files
 
-HERE = Path(__file__).parent
+DECK = Path(__file__).parent / "deck"
 SLIDES = files.ROOT / "build" / "slides"
-TASK = re.compile(r"\*\*(?:Predict|Find|Count|Try)\b")
-NEW_SLIDE = re.compile(rf"\n+(?=#{{1,3}} )|(?:\n\n|(?<=[.?!:)]) )(?={TASK.pattern})")
-SOURCE_LEFT_OUT = re.compile(r"^(?:start|predict)\(", re.M)
 
 
-def make(path: Path, folder: Path = SLIDES) -> Path:
+def make(path: Path, folder: Path = SLIDES, code: bool = True) -> Path:
     """Writes the slides of a notebook as stored; returns the file, named as the notebook is.
 
     Raises: OSError, ValueError where the notebook can't be read or the file not be written.
     """
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells = list(_slides(notebook.cells))
-    exporter = SlidesExporter(
-        config=Config(CSSHTMLHeaderPreprocessor={"style": "default"}),
-        extra_template_basedirs=[str(HERE)],
-        template_name="deck",
-        embed_images=True,
-        exclude_input_prompt=True,
-        exclude_output_prompt=True,
-    )
-    text, _ = exporter.from_notebook_node(
-        notebook, {"metadata": {"name": path.stem, "path": str(path.parent)}}
-    )
-    target = folder / f"{path.stem}.html"
-    files.write_whole(target, text)
+    found = sections.of(path)
+    plan = {one.title: one.minutes for one in found}
+    return _write(folder / f"{path.stem}.html", path.stem, of_sections(found, plan, code))
+
+
+def make_syllabus(name: str, folder: Path = SLIDES, code: bool = True) -> Path:
+    """Writes one deck for all parts of a syllabus, in its order; returns the file.
+
+    Raises: NotebookError if the syllabus doesn't fit the pages.
+    """
+    read, slides = syllabus.read(name), []
+    for title, some in read.by_day():
+        slides.append(_agenda(title, [one.in_words() for one in some]))
+        clock = 0
+        for part in some:
+            if part.chapter:
+                found, plan = sections.of(part.path), part.plan()
+                slides += of_sections(found, plan, code, part.exercises, clock)
+                clock += sum(plan.values())
+            else:
+                clock += part.minutes
+                slides.append(Slide("pause", [f"<h2>{html.escape(part.activity)}</h2>"]))
+                slides[-1].body.append(parts.markdown(f"{part.minutes} minutes"))
+    return _write(folder / f"{name}.html", read.title, slides)
+
+
+def of_sections(
+    found: list[sections.Section],
+    plan: dict[str, int],
+    code: bool,
+    exercises: list[int] | None = None,
+    clock: int = 0,
+) -> list[Slide]:
+    """The slides of a chapter's sections in `plan`, which has the minutes of each.
+
+    At most 45 for 60 minutes, which begin at minute `clock`. `exercises` are the numbers of those
+    to solve in class; all if None.
+    """
+    chosen: list[Slide] = []
+    opening = found[0]
+    for section in found:
+        minutes = plan.get(section.title, 0)
+        if section.title not in plan and section is not opening:
+            continue
+        if section is opening:
+            slides = _of_opening(section)
+        elif section.title == sections.EXERCISES:
+            slides = _of_exercises(section, exercises)
+        elif section.title == sections.REMEMBER:
+            slides = _of_remember(section)
+        else:
+            slides = choose.Chooser(section, code).read()
+        for slide in slides:
+            slide.heading = section.title
+            slide.timing = (
+                f"{section.title or 'Opening'}: {minutes} minutes, from minute {clock} on"
+            )
+        clock += minutes
+        chosen += slides
+    taught = sum(minutes for title, minutes in plan.items() if title != sections.EXERCISES)
+    return choose.within(chosen, int(taught * choose.SLIDES_A_MINUTE))
+
+
+def _agenda(title: str, rows: list[str]) -> Slide:
+    listed = "".join(f"<li>{html.escape(row)}</li>" for row in rows)
+    return Slide("agenda", [f"<h1>{html.escape(title)}</h1>", f"<ul>{listed}</ul>"])
+
+
+def _of_opening(section: sections.Section) -> list[Slide]:
+    first, *others = parts.blocks(section.text)
+    slide = Slide("title", [f"<h1>{html.escape(first.lstrip('# '))}</h1>"], notes=others[1:])
+    for text in others[:1]:
+        shown, left = parts.shortened(text, choose.TITLE_WORDS)
+        slide.body.append(parts.markdown(shown))
+        slide.notes.insert(0, left)
+    return [slide]
+
+
+def _of_exercises(section: sections.Section, numbers: list[int] | None) -> list[Slide]:
+    rows = [
+        f"<li><b>{number} · {html.escape(title)}</b>, {minutes} minutes</li>"
+        for number, (title, minutes) in section.exercises().items()
+        if numbers is None or number in numbers
+    ]
+    body = ["<h2>Exercises</h2>", f'<ul class="exercises">{"".join(rows)}</ul>']
+    return [Slide("exercises", body, notes=parts.blocks(section.text)[1:])]
+
+
+def _of_remember(section: sections.Section) -> list[Slide]:
+    title, *others = parts.blocks(section.text)
+    shown = [one for one in others if parts.is_list(one)][:1]
+    body = [f"<h2>{html.escape(title.lstrip('# '))}</h2>", *map(parts.markdown, shown)]
+    return [Slide("remember", body, notes=[one for one in others if one not in shown])]
+
+
+def _write(target: Path, name: str, slides: list[Slide]) -> Path:
+    template = Environment(loader=FileSystemLoader(DECK), autoescape=True, trim_blocks=True)
+    style = HtmlFormatter(style="default").get_style_defs(".highlight")
+    deck = {one.name: one.read_text("utf-8") for one in DECK.rglob("*.*s")}
+    page = template.get_template("index.html.j2")
+    files.write_whole(target, page.render(name=name, slides=slides, style=style, deck=deck))
     return target
-
-
-def _slides(cells: list[Any]) -> Iterator[Any]:
-    """A cell for each slide: a heading and a task begin one, and a picture has one to itself."""
-    heading = ""
-    for cell in cells:
-        for kind, part in _of_text(cell) if cell.cell_type == "markdown" else _of_code(cell):
-            if kind == "opening":
-                heading = part.source.splitlines()[0].lstrip("# ")
-            data = {"kind": kind} | ({} if kind == "opening" else {"heading": heading})
-            part.metadata.slideshow = {"slide_type": "slide", "data": data}
-            yield part
-
-
-def _of_text(cell: Any) -> Iterator[tuple[str, Any]]:
-    for text in NEW_SLIDE.split(cell.source):
-        if TASK.match(text):
-            task, _, text = text.partition("\n\n")
-            yield "task", new_markdown_cell(task)
-        if text:
-            kind = "opening" if text.startswith("#") else "text"
-            yield kind, new_markdown_cell(text)
-
-
-def _of_code(cell: Any) -> Iterator[tuple[str, Any]]:
-    pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
-    other = [output for output in cell.outputs if output not in pictures]
-    is_hidden = notebooks.is_hidden(cell) or bool(SOURCE_LEFT_OUT.search(cell.source))
-    if other or not is_hidden:
-        yield "code", _code_cell("" if is_hidden else cell.source, other)
-    for picture in pictures:
-        yield "picture", _code_cell("", [picture])
-
-
-def _code_cell(source: str, outputs: list[Any]) -> Any:
-    cell = new_code_cell(source, outputs=outputs)
-    cell.metadata.transient = {"remove_source": not source}  # nbconvert's: no empty box of code
-    return cell

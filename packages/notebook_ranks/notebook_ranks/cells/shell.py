@@ -13,11 +13,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
-from IPython.core.display_functions import display
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.pylabtools import print_figure
+from IPython.display import display
 from traitlets.config import Config
 
 FILES = ("<timed exec>", "<timed eval>")  # what %%time calls the code that it runs
