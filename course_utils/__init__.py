@@ -18,7 +18,7 @@ MODULE_OF, _fetch, __dir__ = public_names(
         "core.timing": "measure measure_rounds seconds synchronize",
         "core.recording": "record record_each recording_folder",
         "core.evidence": "recorded published Series series",
-        "core.claims": "claim follows quantity refuses",
+        "core.claims": "claim follows refuses",
         "lesson.predictions": "predict answer",
         "lesson.exercises": "check hint solution",
         "core.running": "bar quiet_import",
@@ -27,7 +27,7 @@ MODULE_OF, _fetch, __dir__ = public_names(
         "figures.style": "FORMAT_COLOURS",
         "figures.tables": "table",
         "core.measurement": "format_seconds",
-        "chapters.async_execution.gpu_backend": "Gpu Stream",
+        "chapters.async_execution.side_by_side": "Gpu Stream",
         "figures.timeline": "Span Spans draw",
     },
 )

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.cli import notebooks
-from course_utils.core import evidence
+from course_utils.core import evidence, recording
 from course_utils.core.machine import this_machine
-from course_utils.core.recording import is_current
 
 MARGIN_SECONDS = 10  # to end a run: the kernel is closed, a kit's archive is written
 UNLISTED_SECONDS = 60  # of a chapter that the plan doesn't list: it comes last
@@ -88,7 +87,8 @@ def _reason(folder: Path, name: str) -> str:
         return "of another version, or damaged"
     if content.get("missing_rows"):
         return "unfinished"
-    return "" if is_current(content) else "older than the page"
+    is_current = content.get("code") == recording.code_of(content["chapter"])
+    return "" if is_current else "older than the page"
 
 
 def in_words(visits: Sequence[Visit], minutes: float | None) -> str:

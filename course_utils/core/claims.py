@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -231,40 +230,6 @@ def refuses(id: str, sentence: str, *errors: type[Exception]) -> Iterator[None]:
         claim(id, sentence, True, got=f"{type(error).__name__}: {said}")
     else:
         claim(id, sentence, False, got="no error")
-
-
-AGREE = 0.25  # of the smaller value: by how much two measurements of one quantity may differ
-_measured: dict[str, dict[tuple[str, int], Any]] = {}
-
-
-def quantity(name: str, value: Any) -> Any:
-    """Returns `value`, after comparing it with the values that other cells have under this name.
-
-    For a page that measures something in several places: `peak = quantity("fp32 peak", rate)` at
-    each of them. Two values may differ by AGREE, or by as much as their repetitions do: the
-    distances between the quartiles of both. A cell that is run again replaces its value.
-    If other programs disturbed one of the two, nothing is decided.
-
-    Raises: ClaimError with both numbers if they differ by more; TypeError unless it is a number.
-    """
-    here, caller = _number(value), sys._getframe(1)
-    found = _measured.setdefault(name, {})
-    found.pop(place := (caller.f_code.co_filename, caller.f_lineno), None)
-    for other in found.values():
-        smaller, larger = sorted((here, _number(other)))
-        spread = sum(one.q3 - one.q1 for one in (value, other) if isinstance(one, Measurement))
-        is_disturbed = any(
-            (getattr(one, "others", 0) or 0) > OTHERS_BOUND for one in (value, other)
-        )
-        if larger - smaller > max(AGREE * abs(smaller), spread) and not is_disturbed:
-            show = format_seconds if getattr(value, "unit", "") == "seconds" else format_ratio
-            found[place] = value
-            raise ClaimError(
-                f"✗ the {name} is {show(value)} here, and was {show(other)} in another cell: "
-                "run both again, or say on the page why they differ"
-            )
-    found[place] = value
-    return value
 
 
 def _require_id(id: str) -> None:

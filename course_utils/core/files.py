@@ -1,6 +1,9 @@
 """Paths of the project's files, and the PYTHONPATH for other processes."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from snapshots_and_traces.files import write_whole
@@ -22,6 +25,13 @@ def python_path(*more: Path) -> str:
     """
     own = [*more, ROOT, *PACKAGES, os.environ.get("PYTHONPATH", "")]
     return os.pathsep.join(str(one) for one in own if str(one))
+
+
+def new_folder() -> Path:
+    """Returns a new folder for temporary files, which is deleted when the kernel ends."""
+    folder = tempfile.mkdtemp(prefix="course-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def chapters() -> list[Path]:

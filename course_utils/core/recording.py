@@ -111,16 +111,6 @@ def code_of(chapter: str) -> str:
     return f"page:{hashlib.sha256(code.encode()).hexdigest()[:12]}"
 
 
-def is_current(content: dict[str, Any]) -> bool:
-    """True if the present page made this recording, which is of the experiment's present version.
-
-    Digests without `page:`, written until 2026-11-24, can't be compared: such a recording is
-    current as long as the version is the same.
-    """
-    code = str(content.get("code"))
-    return not code.startswith("page:") or code == code_of(content["chapter"])
-
-
 def _sentence(case: Row, error: Exception) -> str:
     named = ", ".join(f"{column} {value}" for column, value in case.items())
     said = re.sub(r"/\S*/", "…/", (str(error).splitlines() or [""])[0])  # no folder of a machine
@@ -158,8 +148,9 @@ def _checked(wanted: Experiment, row: Row) -> Row:
     Raises: EvidenceError if its columns aren't the declared ones, or a number isn't finite.
     """
     plain = _plain(row)
-    columns = set(plain) - _spread_columns(plain)
-    if columns != set(wanted.columns) or not _is_finite(plain):
+    spread = {c for c in plain if any(c.endswith(e) and c[: -len(e)] in plain for e in SPREAD)}
+    is_finite = all(math.isfinite(v) for v in plain.values() if isinstance(v, float))
+    if set(plain) - spread != set(wanted.columns) or not is_finite:
         raise EvidenceError(
             f"{wanted.chapter}/{wanted.name} declares the columns {sorted(wanted.columns)} in "
             f"data/experiments.json, and wants finite numbers; this row is {plain}"
@@ -176,14 +167,6 @@ def _plain(row: Row) -> Row:
         else:
             plain[column] = value.item() if hasattr(value, "item") else value
     return plain
-
-
-def _is_finite(row: Row) -> bool:
-    return all(math.isfinite(v) for v in row.values() if isinstance(v, float))
-
-
-def _spread_columns(row: Row) -> set[str]:
-    return {c for c in row if any(c.endswith(e) and c[: -len(e)] in row for e in SPREAD)}
 
 
 def _keep(

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
@@ -35,18 +36,25 @@ def bar(steps: Iterable[T], what: str = "") -> Iterator[T]:
         yield from shown
 
 
+@contextmanager
+def quiet_logs(level: int) -> Iterator[None]:
+    """Inside the block, nothing of this level or below is logged."""
+    before = logging.root.manager.disable
+    logging.disable(level)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
 def quiet_import(name: str) -> ModuleType:
     """Imports a module without what it and torch log while loading, and returns it.
 
     torchao warns of each kernel that it has for another GPU or another build of torch.
     Raises: ModuleNotFoundError, naming the module.
     """
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
+    with quiet_logs(logging.WARNING):
         return import_module(name)
-    finally:
-        logging.disable(before)
 
 
 def note(kind: str, **what: Any) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils.core import running
-from course_utils.core.device_clock import DeviceClock
 from course_utils.core.measurement import OTHERS_BOUND, Measurement, quartiles
 from notebook_ranks.processes import local_ranks
 
@@ -51,7 +50,7 @@ def measure_rounds(
         if watch.is_quiet():
             quiet.append(every[-1])
     running.step = ""
-    kept, others = quiet if 2 * len(quiet) >= times else every, total.cores()
+    kept, others = quiet if 2 * len(quiet) >= times else every, total.others
     return {
         key: Measurement(tuple(found[key] for found in kept), len(every), others, "host", unit)
         for key in every[0]
@@ -74,7 +73,7 @@ def measure(
     Repetitions during which other programs used more than OTHERS_BOUND CPU cores are dropped; if
     fewer than LEAST_REPETITIONS would remain, all are kept.
 
-    `clock` is "device" (the GPU's time without launches: device_clock.py), "host" (wall time with
+    `clock` is "device" (the GPU's time without launches: DeviceClock), "host" (wall time with
     every device synchronised before and after, launches included), or "auto": device if CUDA is
     in use and `fn` gives the GPU work, else host.
     `flush_l2` empties the GPU's L2 cache before every call, outside the timed part; it needs the
@@ -121,7 +120,8 @@ class OthersClock:
     def __init__(self) -> None:
         self.start, self.before = time.perf_counter(), others_seconds()
 
-    def cores(self) -> float | None:
+    @property
+    def others(self) -> float | None:
         """Cores on average, at least 0 (1.0 is one whole core); None if it can't be measured."""
         now = others_seconds()
         if now is None or self.before is None:
@@ -130,7 +130,7 @@ class OthersClock:
 
     def is_quiet(self) -> bool:
         """True if others used at most OTHERS_BOUND cores, or if that can't be measured."""
-        return (self.cores() or 0.0) <= OTHERS_BOUND
+        return (self.others or 0.0) <= OTHERS_BOUND
 
 
 def others_seconds() -> float | None:
@@ -169,7 +169,7 @@ def _repeat(
             watch = OthersClock()
             block = _block(once, end - time.perf_counter())
             every += block
-            busy = watch.cores() or 0.0
+            busy = watch.others or 0.0
             if busy <= OTHERS_BOUND:
                 quiet += block
             busiest = max(busiest, busy)
@@ -179,8 +179,8 @@ def _repeat(
         if collecting:
             gc.enable()
     if len(quiet) >= LEAST_REPETITIONS:
-        return Measurement(tuple(quiet), len(every), total.cores(), clock)
-    others = total.cores()
+        return Measurement(tuple(quiet), len(every), total.others, clock)
+    others = total.others
     if others is not None:  # a short disturbance counts, too: all repetitions are kept
         others = max(others, busiest)
     return Measurement(tuple(every), len(every), others, clock)
@@ -233,3 +233,81 @@ def _cuda_in_use() -> bool:
 def _spread(values: list[float]) -> float:
     q1, median, q3 = quartiles(values)
     return (q3 - q1) / median if median else 0.0
+
+
+# ---- Timing by CUDA events, with all calls queued before the first one runs.
+#
+# On an idle GPU, the time between two events includes the gaps between kernel launches. So a spin
+# kernel (`torch.cuda._sleep`) runs first, and all calls are queued while it runs.
+
+SHORTEST_SPIN, LONGEST_SPIN = 100_000, 1_600_000  # GPU cycles: 50 µs and 0.8 ms at 2 GHz
+MOST_CALLS = 256  # a queue holds about 1,000 launches, and a call may be several
+EVENTS_ALONE = 10e-6  # seconds: longer than two events with nothing between them
+
+
+class DeviceClock:
+    """Device seconds per call of `fn`, on the current stream.
+
+    A repetition is enough calls to take `least_seconds`. With `flush_l2` it is one call, after a
+    read of twice the L2 cache's size, so that the call finds nothing in the cache and nothing that
+    must be written back.
+    If launching takes longer than the longest spin, or the call itself waits for the GPU, its time
+    includes the gaps between launches, as in a real program.
+    `sees_work` is False if the GPU had next to nothing to do, or if launches couldn't be hidden:
+    then this clock can't decide whether the call works on the GPU or on the host.
+    """
+
+    def __init__(self, fn: Callable[[], Any], least_seconds: float, flush_l2: bool = False) -> None:
+        self.fn, self.flush = fn, _l2_reader() if flush_l2 else None
+        self.calls, self.spin, self.sees_work = 1, SHORTEST_SPIN, False
+        while not self._settled(least_seconds):
+            pass
+
+    def once(self) -> float:
+        """Makes one repetition; returns seconds per call."""
+        return self._repetition()[0]
+
+    def _settled(self, least_seconds: float) -> bool:
+        """True if the number of calls and the spin are right; else changes one of them."""
+        seconds, hidden = self._repetition()
+        if self.spin and not hidden:
+            return self._hide_more()
+        self.sees_work = bool(self.spin) and seconds * self.calls > EVENTS_ALONE
+        if self.flush or seconds * self.calls >= least_seconds or self.calls >= MOST_CALLS:
+            return True
+        self.calls *= 2
+        return False
+
+    def _hide_more(self) -> bool:
+        if self.spin < LONGEST_SPIN:
+            self.spin *= 2
+            return False
+        if self.calls > 1:
+            self.calls //= 2
+            return True
+        self.spin = 0
+        return False
+
+    def _repetition(self) -> tuple[float, bool]:
+        """Seconds per call, and whether the spin still ran when the last call was queued."""
+        import torch
+
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if self.flush:
+            self.flush()
+        if self.spin:
+            torch.cuda._sleep(self.spin)
+        start.record()
+        for _ in range(self.calls):
+            self.fn()
+        end.record()
+        hidden = not start.query()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3 / self.calls, hidden
+
+
+def _l2_reader() -> Callable[[], Any]:
+    import torch
+
+    n_bytes = 2 * torch.cuda.get_device_properties().L2_cache_size
+    return torch.zeros(n_bytes // 4, device="cuda").sum

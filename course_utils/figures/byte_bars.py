@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from course_utils.figures import alt_text, style
 from course_utils.figures.guess_line import draw_guess
 from snapshots_and_traces.colours import KINDS_OF_BYTES as PARTS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MIB = 2**20
 
@@ -25,8 +21,6 @@ def stacked_bytes(
     the id of a question whose answer is a total: the reader's guess is a dashed line.
     Raises: ValueError without a case, or for a kind that has no colour (`byte_bars.PARTS`).
     """
-    from matplotlib.patches import Patch
-
     unknown = {kind for parts in cases.values() for kind in parts} - PARTS.keys()
     if not cases or unknown:
         wrong = f"no colour for {sorted(unknown)}" if unknown else "no case to draw"
@@ -42,8 +36,7 @@ def stacked_bytes(
         said.append(alt_text.stack(name, {k: parts.get(k, 0) / scale for k in used}, total))
     style.name_rows(axes, list(cases))
     axes.set(xlim=(0, 1.18 * largest / scale or 1), xlabel=unit)
-    patches = [Patch(color=PARTS[kind], label=kind) for kind in used]
-    figure.legend(handles=patches, loc="outside lower left", ncols=5, frameon=False, fontsize=10.5)
+    style.key_below(figure, {kind: PARTS[kind] for kind in used}, 5)
     if origin:
         axes.set_title(fill(origin, 72), loc="left", fontsize=10.5, color="#555555")
     said.append(draw_guess(axes, guess, "bytes", scale))
@@ -51,7 +44,7 @@ def stacked_bytes(
 
 
 def _bar(
-    axes: "Axes", place: int, parts: Mapping[str, int], scale: int, unit: str, largest: int
+    axes: "style.Axes", place: int, parts: Mapping[str, int], scale: int, unit: str, largest: int
 ) -> str:
     """Draws a case and returns the text at its end."""
     left = 0.0

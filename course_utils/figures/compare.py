@@ -3,16 +3,12 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course_utils.core.evidence import Series, Values
 from course_utils.core.measurement import format_ratio, format_seconds
 from course_utils.figures import alt_text, style
 from course_utils.figures.guess_line import draw_guess
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 SMALL = 1 / 64  # smaller powers of two have over six decimals
 
@@ -139,7 +135,7 @@ def _are_powers(numbers: Sequence[float]) -> bool:
     return all(math.frexp(number)[0] == 0.5 for number in numbers)
 
 
-def _ticks(axis: "Axis", label: str) -> "Callable[[float, float], str]":
+def _ticks(axis: Any, label: str) -> "Callable[[float, float], str]":
     """Writes numbers at an axis; powers of two as such where decimals would need many digits."""
     doubles = getattr(axis.get_transform(), "base", None) == 2
     as_powers = doubles and axis.get_view_interval()[0] < SMALL
@@ -164,7 +160,7 @@ def _largest(one: Series, line: tuple[float, str] | None) -> float:
     return max([*one.values.values(), line[0] if line else 0])
 
 
-def _share_scales(panels: "list[Axes]") -> None:
+def _share_scales(panels: "list[style.Axes]") -> None:
     """Gives panels whose axes have the same unit the same ends: bars compare by their lengths."""
     for unit in {axes.get_xlabel() for axes in panels}:
         alike = [axes for axes in panels if axes.get_xlabel() == unit]
@@ -173,7 +169,7 @@ def _share_scales(panels: "list[Axes]") -> None:
             axes.set_xlim(min(lows), max(highs))
 
 
-def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
+def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
     """Draws a panel and returns its description, as lines of text."""
     values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
     largest = _largest(one, line)
@@ -198,7 +194,7 @@ def _bars(axes: "Axes", one: Series, unit: str, line: tuple[float, str] | None) 
 
 
 def _line(
-    axes: "Axes",
+    axes: "style.Axes",
     label: str,
     one: Series,
     place: int,
@@ -218,12 +214,12 @@ def _line(
     return x[-1], y[-1], label, how["color"]
 
 
-def _mark(axes: "Axes", x: float, words: str) -> None:
+def _mark(axes: "style.Axes", x: float, words: str) -> None:
     axes.axvline(x, color="#999999", linewidth=1, linestyle=":")
     axes.annotate(words, (x, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom")
 
 
-def _make_log(axes: "Axes", name: str, base: int) -> None:
+def _make_log(axes: "style.Axes", name: str, base: int) -> None:
     """Makes the axis logarithmic, with labels between the powers of 10 if few of those fit."""
     from matplotlib.ticker import LogLocator
 
@@ -236,7 +232,7 @@ def _make_log(axes: "Axes", name: str, base: int) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 
-def _label_ends(axes: "Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
+def _label_ends(axes: "style.Axes", ends: list[tuple[float, float, str, str]], log: bool) -> None:
     """Writes labels at the right ends of lines, moved so that they don't overlap.
 
     A line that ends below the axis, as 0 does on a logarithmic one, has its label at the foot.

@@ -52,9 +52,8 @@ class TwoColumns(Controls):
 
 
 def choice(text: str, values: Sequence[Any], value: Any) -> Any:
-    """A drop-down list as wide as a column; adds a number that isn't among its entries."""
-    options = sorted({*values, value}) if isinstance(value, int) else values
-    return widgets.Dropdown(options=options, value=value, description=text, **NARROW)
+    """A drop-down list as wide as a column."""
+    return widgets.Dropdown(options=values, value=value, description=text, **NARROW)
 
 
 def slider(text: str, values: Sequence[Any], value: Any) -> Any:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -12,7 +12,7 @@ from course_utils.figures import alt_text
 from snapshots_and_traces.colours import OTHER_KINDS as OTHER_KINDS
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure
 
 # ---- A picture and its text belong together: the PNG says which text is its own.
@@ -160,6 +160,25 @@ def name_rows(axes: "Axes", names: Sequence[str], above: float = 0.6) -> None:
 def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> None:
     """Writes words to the right of a point."""
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
+
+
+def key_below(figure: "Figure", colours: Mapping[str, str], columns: int, **how: Any) -> None:
+    """Names colours under the panels."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    look: dict[str, Any] = {"loc": "outside lower left", "frameon": False, "fontsize": 10.5}
+    figure.legend(handles=patches, ncols=columns, **look | how)
+
+
+def round_box(
+    axes: "Axes", at: tuple[float, float], wide: float, tall: float, radius: float, **look: Any
+) -> None:
+    """Draws a rectangle with rounded corners from its lower left one."""
+    from matplotlib.patches import FancyBboxPatch
+
+    shape = f"round,pad=0,rounding_size={radius}"
+    axes.add_patch(FancyBboxPatch(at, wide, tall, boxstyle=shape, **look))
 
 
 def render(figure: "Figure", alt: str, lines: Iterable[str], colours: int = 96) -> Picture:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
 from course_utils.core.running import is_attended
-from course_utils.figures.style import INK, Picture, one_panel, render, styled
+from course_utils.figures.style import INK, Picture, one_panel, render, round_box, styled
 from course_utils.judging.judge import Content, whole
 from course_utils.lesson import catalog, progress
 
@@ -139,24 +139,12 @@ def _places() -> dict[catalog.Chapter, tuple[float, float]]:
 def _box(
     axes: Any, chapter: catalog.Chapter, x: float, y: float, colour: str, kept: progress.Kept
 ) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
     written = chapter.is_written
-    face = colour if written else "#FFFFFF"
-    axes.add_patch(
-        FancyBboxPatch(
-            (x - WIDE / 2, y - HIGH / 2),
-            WIDE,
-            HIGH,
-            boxstyle="round,pad=0,rounding_size=0.08",
-            facecolor=face,
-            alpha=0.55 if written else 1,
-            edgecolor=colour,
-            linestyle="-" if written else "--",
-            linewidth=1.8,
-            zorder=2,
-        )
-    )
+    look = {"facecolor": colour, "alpha": 0.55, "linestyle": "-"}
+    if not written:
+        look = {"facecolor": "#FFFFFF", "linestyle": "--"}
+    look |= {"edgecolor": colour, "linewidth": 1.8, "zorder": 2}
+    round_box(axes, (x - WIDE / 2, y - HIGH / 2), WIDE, HIGH, 0.08, **look)
     done = " ✓" if written and progress.is_run(kept, chapter) else ""
     title = textwrap.fill(chapter.title, 14)
     ink = INK if written else "#6B6B6B"

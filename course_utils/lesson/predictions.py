@@ -41,33 +41,29 @@ _found: dict[str, Found] = {}  # the answers that it has shown
 
 
 @dataclass(frozen=True)
-class EmptyBox:
-    """A question without a reader, as a stored page shows it: a blank and a unit, or the names."""
-
-    unit: str
-    among: Sequence[str]
-
-    def __repr__(self) -> str:
-        if self.among:
-            return f"Your prediction: {'  '.join(f'☐ {name}' for name in self.among)}"
-        return f"Your prediction: [{BLANK}] {self.unit}".rstrip()
-
-    def _repr_html_(self) -> str:
-        label, _, rest = html.escape(repr(self)).partition(": ")
-        return f"<p>✎ <b>{label}:</b> {rest}</p>"
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """A sentence about a guess, in a coloured box between the lines that a cell prints."""
+class Said:
+    """A text, and how a notebook shows it between the lines that a cell prints."""
 
     text: str
+    markup: str
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        return FEEDBACK.format(html.escape(self.text))
+        return self.markup
+
+
+def empty_box(unit: str, among: Sequence[str]) -> Said:
+    """A question without a reader, as a stored page shows it: a blank and a unit, or the names."""
+    box = "  ".join(f"☐ {name}" for name in among) if among else f"[{BLANK}] {unit}".rstrip()
+    label = "Your prediction:"
+    return Said(f"{label} {box}", f"<p>✎ <b>{label}</b> {html.escape(box)}</p>")
+
+
+def feedback(text: str) -> Said:
+    """A sentence about a guess, in a coloured box."""
+    return Said(text, FEEDBACK.format(html.escape(text)))
 
 
 class Box(widgets.HBox):
@@ -120,11 +116,11 @@ def predict(id: str, guess: Any = ..., unit: str = "", among: Sequence[str] = ()
     typed_before = guesses.of(id) if guess is ... else None
     said = "" if typed_before else take(id, guess, unit, among)
     if said:
-        show(Feedback(said))
+        show(feedback(said))
     elif is_attended():
         show(Box(lambda typed: take(id, typed, unit, among), unit, among, typed_before))
     else:
-        show(EmptyBox(unit, among))
+        show(empty_box(unit, among))
 
 
 def show(shown: Any) -> None:
@@ -181,7 +177,7 @@ def answer(
         return
     said, is_near = verdict(guess, result)
     is_late = progress.is_seen(id)
-    show(Feedback(f"{said} {LATE}" if is_late else said))
+    show(feedback(f"{said} {LATE}" if is_late else said))
     if not is_late and found is not None:
         progress.predicted(id, is_near)
 

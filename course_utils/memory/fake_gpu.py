@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -33,6 +33,20 @@ from course_utils.memory.fresh_process import in_a_fresh_process
 DEVICE = "fakegpu"
 HALF = (torch.float16, torch.bfloat16)
 LARGEST_FLASH_HEAD = 256
+_MODULE = SimpleNamespace(  # `torch.fakegpu`: what torch asks of an accelerator's module
+    is_initialized=lambda: True,
+    is_available=lambda: True,
+    _is_in_bad_fork=lambda: False,
+    current_device=lambda: 0,
+    device_count=lambda: 1,
+    device=lambda index: nullcontext(),
+    synchronize=lambda device=None: None,
+    manual_seed=lambda seed: None,
+    manual_seed_all=lambda seed: None,
+    get_rng_state=lambda device=None: torch.empty(16, dtype=torch.uint8, device="cpu"),
+    set_rng_state=lambda state, device=None: None,
+    get_amp_supported_dtype=lambda: [*HALF, torch.float32],
+)
 _kept_alive: list[Any] = []
 
 
@@ -133,17 +147,13 @@ def _optimizers_as_without_a_default_device() -> Iterator[None]:
     def leave(*_: Any) -> None:
         hosts.pop().close()
 
-    hooks = (
-        optimizer.register_optimizer_step_pre_hook(enter),
-        optimizer.register_optimizer_step_post_hook(leave),
-    )
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        while hosts:  # a step that raised
-            leave()
+    before = optimizer.register_optimizer_step_pre_hook(enter)
+    with before, optimizer.register_optimizer_step_post_hook(leave):
+        try:
+            yield
+        finally:
+            while hosts:  # a step that raised
+                leave()
 
 
 def _become(parameter: Tensor, converted: Tensor) -> None:
@@ -191,9 +201,7 @@ def _register() -> None:
                 f"the accelerator {taken!r} has the place in this process that the fake GPU needs: "
                 "predict in a process that doesn't load it"
             )
-        backend_registration._setup_privateuseone_for_python_backend(
-            DEVICE, backend_module=_Module()
-        )
+        backend_registration._setup_privateuseone_for_python_backend(DEVICE, backend_module=_MODULE)
         from course_utils.memory import fake_autocast
 
         attention = torch.library.Library("aten", "IMPL")
@@ -207,46 +215,6 @@ def _register() -> None:
             f"torch {torch.__version__} has changed the private parts that a fake GPU needs "
             f"({error}): mend course_utils/memory/fake_gpu.py, or measure on a GPU"
         ) from error
-
-
-class _Module:
-    """`torch.fakegpu`: what torch asks of an accelerator's module, for one that does nothing."""
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def is_available(self) -> bool:
-        return True
-
-    def _is_in_bad_fork(self) -> bool:
-        return False
-
-    def current_device(self) -> int:
-        return 0
-
-    def device_count(self) -> int:
-        return 1
-
-    def device(self, index: int) -> Any:
-        return nullcontext()
-
-    def synchronize(self, device: Any = None) -> None:
-        """Nothing runs."""
-
-    def manual_seed(self, seed: int) -> None:
-        """Nothing is random."""
-
-    def manual_seed_all(self, seed: int) -> None:
-        """Nothing is random."""
-
-    def get_rng_state(self, device: Any = None) -> Tensor:
-        return torch.empty(16, dtype=torch.uint8, device="cpu")
-
-    def set_rng_state(self, state: Tensor, device: Any = None) -> None:
-        """Nothing is random."""
-
-    def get_amp_supported_dtype(self) -> list[torch.dtype]:
-        return [*HALF, torch.float32]
 
 
 def _attention(

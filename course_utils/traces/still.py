@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from snapshots_and_traces.traces import intervals
 from snapshots_and_traces.traces.idle import WAITS, idle_times
 from snapshots_and_traces.traces.report import WORDS
 from snapshots_and_traces.traces.trace import Kind, Trace
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PIXELS = 640  # across all the time; what is narrower is drawn together
 ROW, ROOM = 0.1, 0.14  # inches: a row's height, and what is between lanes
@@ -64,8 +60,6 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
 
     `exact` says that the trace was published; else what it shows differs from run to run.
     """
-    from matplotlib.patches import Patch
-
     found = lanes(trace)
     shown = _shown(found)
     tops = np.cumsum([0.0, *(ROOM + ROW * len(lane.rows) for lane in shown)])
@@ -81,10 +75,7 @@ def draw_still(trace: Trace, name: str, alt: str, *, exact: bool) -> style.Pictu
     middles = [top + ROW * len(lane.rows) / 2 for top, lane in zip(tops, shown, strict=False)]
     axes.set_yticks(middles, [lane.name for lane in shown], fontsize=9)
     axes.tick_params(axis="y", length=0)
-    figure.legend(
-        handles=[Patch(color=colour, label=word) for word, colour in colours.items()],
-        loc="outside lower center", ncols=4, frameon=False, handlelength=1, fontsize=9,
-    )  # fmt: skip
+    style.key_below(figure, colours, 4, loc="outside lower center", handlelength=1, fontsize=9)
     if not exact:
         axes.set_title("threads and streams", loc="left", fontsize=10)
         lanes_here = alt_text.local(", ".join(lane.name for lane in shown))
@@ -161,7 +152,7 @@ def _pixels(trace: Trace, what: int, spans: np.ndarray) -> Iterator[Part]:
             yield what, float(edges[first]), float(edges[last]), float(shades[first] / SHADES)
 
 
-def _draw(axes: "Axes", boxes: list[Box], colour: str, label: str, scale: float) -> None:
+def _draw(axes: "style.Axes", boxes: list[Box], colour: str, label: str, scale: float) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgba
 

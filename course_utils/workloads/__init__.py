@@ -8,7 +8,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "addition": "ALPHABET Addition LINE answer_loss encode exact_match line training_step",
         "gpt": "GPT GPTConfig",
         "gpt_bytes": "activation_bytes parameters step_bytes",
-        "matmul": "explain_formats formats_of product published_rates",
+        "matmul": "formats_of product published_rates",
         "training_steps": "TrainingStep",
     },
 )

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -28,7 +28,6 @@ def welcome() -> None:
     """
     if not any(isinstance(finder, _Host) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Host())
-        sys.meta_path.append(_Doorkeeper())
 
 
 class _Host(MetaPathFinder):
@@ -39,15 +38,16 @@ class _Host(MetaPathFinder):
     ) -> ModuleSpec | None:
         if name not in ("d2l", "d2l.torch"):
             return None
-        spec = PathFinder.find_spec(name, path, target)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next(filter(None, specs), None)
         if spec is None or spec.loader is None:
-            return spec
+            raise ModuleNotFoundError(HOW_TO_INSTALL, name=name)
         run = spec.loader.exec_module
 
         def run_quietly(module: ModuleType) -> None:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     declare_torchvision_operators()
                     run(module)
             except Exception as problem:  # an extension for another numpy or torch raises anything
@@ -55,17 +55,6 @@ class _Host(MetaPathFinder):
 
         spec.loader.exec_module = run_quietly  # type: ignore[method-assign]
         return spec
-
-
-class _Doorkeeper(MetaPathFinder):
-    """The last finder: raises an error that says how to install d2l, if no other found it."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name in ("d2l", "d2l.torch"):
-            raise ModuleNotFoundError(HOW_TO_INSTALL, name=name)
-        return None
 
 
 def declare_torchvision_operators() -> None:

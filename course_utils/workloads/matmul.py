@@ -33,18 +33,6 @@ def formats_of(device: torch.device | str) -> list[str]:
     return [name for name in DTYPES if capability >= SINCE.get(name, (0, 0))]
 
 
-def explain_formats(device: torch.device | str) -> str:
-    """Says in a sentence which formats a GPU multiplies in, and which need a newer one."""
-    has, capability = formats_of(device), torch.cuda.get_device_capability(device)
-    missing = {name: SINCE[name] for name in DTYPES if name not in has}
-    lacks = "; ".join(
-        f"{' and '.join(n for n in missing if missing[n] == since)} came with {_dotted(since)}"
-        for since in sorted(set(missing.values()))
-    )
-    said = f"This GPU (compute capability {_dotted(capability)}) multiplies in {', '.join(has)}"
-    return f"{said}; {lacks}." if lacks else f"{said}."
-
-
 class Product:
     """A matmul that each call computes; `a` and `b` are its inputs before rounding (FP32).
 
@@ -88,7 +76,8 @@ def product(format_name: str, n: int, device: torch.device | str = "cpu") -> Pro
     if format_name not in DTYPES:
         raise ValueError(f"no format {format_name!r}; there are {', '.join(DTYPES)}")
     if format_name not in formats_of(device):
-        wanted = f"a CUDA GPU of capability {_dotted(SINCE[format_name])} or more"
+        since = ".".join(map(str, SINCE[format_name]))
+        wanted = f"a CUDA GPU of capability {since} or more"
         raise ValueError(f"{format_name} products want {wanted}, which {device} isn't")
     a, b = torch.randn(2, n, n, device=device)
     if format_name == "FP8 E4M3":
@@ -122,7 +111,3 @@ def _fp8(a: Tensor, b: Tensor) -> Callable[[], Tensor]:
     left, right = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn).t()
     one = torch.ones((), device=a.device)
     return lambda: torch._scaled_mm(left, right, one, one, out_dtype=torch.bfloat16)
-
-
-def _dotted(capability: tuple[int, int]) -> str:
-    return ".".join(map(str, capability))

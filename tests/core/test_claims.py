@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from course_utils.core import claims
-from course_utils.core.claims import ClaimError, claim, follows, quantity, refuses
+from course_utils.core.claims import ClaimError, claim, follows, refuses
 from course_utils.core.measurement import Measurement
 
 pytestmark = pytest.mark.without_torch
@@ -137,39 +136,3 @@ def test_what_is_neither_true_nor_false_and_a_need_that_means_nothing_are_refuse
         claim("it-holds", "it holds", condition)
     with pytest.raises(ValueError, match="not 'tpu'"):
         claim("it-holds", "it holds", True, needs="tpu")
-
-
-def times(*values, others=0.0):
-    return Measurement(values, len(values), others, "host")
-
-
-@pytest.mark.parametrize(
-    "one, other, agree",
-    [
-        (100.0, 120.0, True),
-        (100.0, 130.0, False),
-        (130.0, 100.0, False),
-        (times(1, 1, 1), times(1.2, 1.2, 1.2), True),
-        (times(1, 1, 1), times(1.5, 1.5, 1.5), False),
-        (times(0.8, 1, 1.6), times(1.3, 1.5, 1.7), True),
-        (times(1, 1, 1), times(1.5, 1.5, 1.5, others=1.0), True),
-    ],
-)
-def test_a_page_agrees_with_itself_or_says_both_numbers(one, other, agree, monkeypatch):
-    monkeypatch.setattr(claims, "_measured", {})
-    assert quantity("peak", one) is one
-    if agree:
-        assert quantity("peak", other) is other
-    else:
-        with pytest.raises(ClaimError, match=r"✗ the peak is ≈ .* here, and was ≈ .* in another"):
-            quantity("peak", other)
-    assert quantity("another", other) is other
-
-
-def test_a_cell_that_is_run_again_replaces_its_own_value(monkeypatch):
-    monkeypatch.setattr(claims, "_measured", {})
-    for value in (1.0, 5.0, 2.0):
-        quantity("peak", value)
-    quantity("peak", 2.1)
-    with pytest.raises(TypeError):
-        quantity("peak", "fast")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from course_utils.core import device_clock
-from course_utils.core.device_clock import DeviceClock
+from course_utils.core import timing
+from course_utils.core.timing import DeviceClock
 
 LAUNCH = 5e-6  # seconds of the host a launch
 LEAST = 100e-6
@@ -56,8 +56,8 @@ def gpu(monkeypatch):
 def test_a_launch_is_not_in_the_devices_time_however_short_the_work(gpu, seconds):
     clock = DeviceClock(lambda: gpu.launch(seconds), LEAST)
     assert clock.once() == pytest.approx(seconds)
-    assert clock.calls <= device_clock.MOST_CALLS  # a queue takes no more
-    assert clock.calls * seconds >= LEAST or 2 * clock.calls >= device_clock.MOST_CALLS
+    assert clock.calls <= timing.MOST_CALLS  # a queue takes no more
+    assert clock.calls * seconds >= LEAST or 2 * clock.calls >= timing.MOST_CALLS
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_it_knows_work_of_the_host_from_work_of_the_gpu(gpu, host_seconds):
 
 def test_cold_data_are_read_again_before_every_single_call(gpu, monkeypatch):
     done = []
-    monkeypatch.setattr(device_clock, "_l2_reader", lambda: lambda: done.append("flush"))
+    monkeypatch.setattr(timing, "_l2_reader", lambda: lambda: done.append("flush"))
     clock = DeviceClock(lambda: done.append("call"), LEAST, flush_l2=True)
     done.clear()
     clock.once(), clock.once()

@@ -5,7 +5,7 @@ import pytest
 from course_utils.core import gpus
 from course_utils.core.evidence import EvidenceError
 from course_utils.core.gpus import GPUS, explain_unknown, gpu_specs
-from course_utils.judging import plausible
+from course_utils.judging import judge
 
 pytestmark = pytest.mark.without_torch
 DENSE_BF16 = {  # the makers' sheets also print twice as much: "with sparsity"
@@ -77,7 +77,7 @@ def test_a_new_format_is_a_figure_where_a_gpu_has_it(changed):
         "machine": {"gpus": [{"name": "NVIDIA B200"}]},
         "rows": [{"format": "INT4", "tflop_per_s": rate} for rate in (8900.0, 9500.0)],
     }
-    (objection,) = plausible.too_fast(content)
+    (objection,) = judge.too_fast(content)
     assert objection.startswith("row 2: ") and "dense peak in INT4" in objection
 
 

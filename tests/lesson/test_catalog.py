@@ -8,7 +8,7 @@ import pytest
 from course_utils import start
 from course_utils.core import files
 from course_utils.lesson import catalog, exercises
-from course_utils.lesson.solution import worked
+from course_utils.lesson.exercises import worked
 
 
 @pytest.mark.parametrize("chapter", catalog.written(), ids=lambda one: one.stem)

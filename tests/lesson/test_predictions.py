@@ -6,7 +6,7 @@ import pytest
 from course_utils.core import guesses
 from course_utils.core.measurement import Measurement
 from course_utils.lesson import catalog, predictions, progress
-from course_utils.lesson.predictions import Box, EmptyBox, answer, predict
+from course_utils.lesson.predictions import Box, answer, empty_box, predict
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,7 @@ def test_a_question_without_a_reader_shows_an_empty_box(capsys):
     number, names = capsys.readouterr().out.splitlines()
     assert number.startswith("Your prediction: [") and number.endswith("] ms")
     assert names == "Your prediction: ☐ ring  ☐ tree & all"
-    box = EmptyBox("", ["ring", "tree & all"])._repr_html_()
+    box = empty_box("", ["ring", "tree & all"])._repr_html_()
     assert box == "<p>✎ <b>Your prediction:</b> ☐ ring  ☐ tree &amp; all</p>"
 
 

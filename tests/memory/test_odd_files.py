@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from course_utils.memory.views.segments_map import SegmentsMap
-from course_utils.memory.views.timeline import MemoryTimeline
+from course_utils.memory.views.pictures import MemoryTimeline, SegmentsMap
 from snapshots_and_traces.allocator.settings import Settings
 from snapshots_and_traces.replay.recorded import is_repeated, recorded_trace
 from snapshots_and_traces.replay.what_if import program_of, run

@@ -14,8 +14,13 @@ import pytest
 import torch
 
 from course_utils.core import files
-from course_utils.lesson.exercises import all_exercises, chapter_folders, exercises_of, grade
-from course_utils.lesson.solution import worked
+from course_utils.lesson.exercises import (
+    all_exercises,
+    chapter_folders,
+    exercises_of,
+    grade,
+    worked,
+)
 from tests.support.patches import cells, preamble
 
 EXERCISES = all_exercises()

@@ -39,7 +39,7 @@ def lines(cell):
 
 
 def lesson_lines(cell):
-    return [line for line in lines(cell) if not line.startswith(("answer(", "quantity("))]
+    return [line for line in lines(cell) if not line.startswith("answer(")]
 
 
 def is_question(cell):
@@ -52,7 +52,7 @@ def outputs(cell, kind):
 
 @chapters
 def test_a_chapters_cells_are_short_and_it_has_about_as_much_prose_as_code(path):
-    """Lines that ask for a prediction, answer it or name a quantity count for none."""
+    """Lines that ask for a prediction or answer it count for none."""
     code = [len(lesson_lines(cell)) for cell in cells(path) if not is_question(cell)]
     assert statistics.median(code) <= 8
     assert sum(n <= 20 for n in code) >= 0.9 * len(code)

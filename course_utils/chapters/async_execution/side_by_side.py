@@ -1,7 +1,7 @@
 """Times work on a queue and on two at once, and holds a queue until the work is launched.
 
 A queue is any object with `launch`, `synchronize` and `wait_event`: chapter 2's own backend, or a
-GPU's stream (gpu_backend.py).
+GPU's stream.
 """
 
 import threading
@@ -12,8 +12,44 @@ from typing import Any
 
 import torch
 
-from course_utils.chapters.async_execution.gpu_backend import Gpu
 from course_utils.core.timing import measure, seconds
+
+# ---- A GPU's queues with the methods of the backend that chapter 2 writes by hand.
+
+
+class Gpu:
+    """The current stream of the current GPU, where all work goes that names no other."""
+
+    def __init__(self, stream: torch.cuda.Stream | None = None) -> None:
+        self.stream = stream or torch.cuda.current_stream()
+        self.where = self.stream.device
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        """Calls `work`, which launches its kernels on the current stream."""
+        work()
+
+    def synchronize(self) -> None:
+        """Waits for an event behind all that was launched, so that an idle GPU has to answer."""
+        self.record_event().synchronize()
+
+    def record_event(self) -> torch.cuda.Event:
+        return self.stream.record_event()
+
+    def wait_event(self, event: torch.cuda.Event) -> None:
+        self.stream.wait_event(event)
+
+
+class Stream(Gpu):
+    """A stream of its own on a GPU: its work may run beside that of other streams."""
+
+    def __init__(self, where: str | torch.device = "cuda") -> None:
+        super().__init__(torch.cuda.Stream(where))
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        """Calls `work`, which launches its kernels on this stream."""
+        with torch.cuda.stream(self.stream):
+            work()
+
 
 Work = Callable[[], Any]
 SPIN_CYCLES = 60_000_000  # about 30 ms on a GPU at 2 GHz

@@ -3,7 +3,6 @@
 import random
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from course_utils.chapters.beyond_one_machine.stopped_runs import (
     Piece,
@@ -13,9 +12,6 @@ from course_utils.chapters.beyond_one_machine.stopped_runs import (
 )
 from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HOUR = 3600
 ROW = 3 * HOUR  # of a day, which is drawn in eight rows
@@ -91,7 +87,7 @@ def _draw_rows(run: list[Piece], title: str) -> style.Picture:
     return style.render(figure, title, said)
 
 
-def _bars(axes: "Axes", found: list[Piece], colour: str, label: str) -> None:
+def _bars(axes: "style.Axes", found: list[Piece], colour: str, label: str) -> None:
     """One kind's pieces, cut where a row ends."""
     rows: list[list[tuple[float, float]]] = [[] for _ in range(8)]  # starts and widths, in minutes
     for piece in found:

@@ -6,8 +6,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "mesh_widget": "mesh_explorer",
-        "rank_bytes": "held_bytes",
-        "steps": "Work step",
+        "steps": "Work held_bytes step",
         "trainings": "fit_efficiency llama_405b_runs published_runs v100_runs",
     },
 )

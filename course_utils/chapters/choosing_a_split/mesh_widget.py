@@ -1,19 +1,14 @@
 """A widget: a mesh of GPUs, the groups of one rank, and the bytes that it holds."""
 
 import math
-from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from course_utils.chapters.choosing_a_split.rank_bytes import PARTS, held_bytes
-from course_utils.chapters.choosing_a_split.steps import Work
+from course_utils.chapters.choosing_a_split.steps import PARTS, Work, held_bytes
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
 from course_utils.planner.shapes import shape
 from course_utils.planner.splits import Split, cluster
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MODELS = ("GPT-2 xl", "Llama 3 8B", "MPT 30B", "Llama 3 70B", "Llama 3 405B")
 GPUS = (8, 16, 32, 64, 128, 256, 512)
@@ -38,26 +33,24 @@ COLOURS = {
 GB = 1e9
 
 
-def mesh_explorer(
-    gpus: int = 64, tensor: int = 8, pipeline: int = 2, model: str = "Llama 3 70B", rank: int = 13
-) -> Controls:
+def mesh_explorer() -> Controls:
     """Seven controls over the ranks of a mesh, node by node, and the bytes of one of them.
 
     A micro-batch is one sequence of the model's own length; there are as many as stages.
     """
-    size = choice("GPUs", GPUS, gpus)
+    size = choice("GPUs", GPUS, 64)
     how = {"description": "rank", "continuous_update": False}
-    place = widgets.IntSlider(rank, 0, gpus - 1, **how, **NARROW)
+    place = widgets.IntSlider(13, 0, 63, **how, **NARROW)
     size.observe(lambda change: setattr(place, "max", change["new"] - 1), "value")
     return TwoColumns(
         draw_mesh,
         "A mesh of GPUs: the groups of one rank, and what it holds",
         gpus=size,
-        tensor=choice("tensor", SIZES, tensor),
+        tensor=choice("tensor", SIZES, 8),
         context=choice("context", SIZES[:4], 1),
-        pipeline=choice("pipeline", SIZES, pipeline),
+        pipeline=choice("pipeline", SIZES, 2),
         replicas=choice("replicas", SIZES, 1),
-        model=choice("model", MODELS, model),
+        model=choice("model", MODELS, "Llama 3 70B"),
         rank=place,
     )
 
@@ -126,7 +119,7 @@ def _draw(
     return style.render(figure, title, said)
 
 
-def _draw_ranks(axes: "Axes", gpus: int, rank: int, groups: dict[str, list[int]]) -> None:
+def _draw_ranks(axes: "style.Axes", gpus: int, rank: int, groups: dict[str, list[int]]) -> None:
     """A cell for each rank, eight to a node, its own with a thick edge; a colour for each group."""
     from matplotlib.patches import Rectangle
 
@@ -163,7 +156,7 @@ def _draw_ranks(axes: "Axes", gpus: int, rank: int, groups: dict[str, list[int]]
     axes.set_axis_off()
 
 
-def _draw_held(axes: "Axes", held: dict[str, float]) -> None:
+def _draw_held(axes: "style.Axes", held: dict[str, float]) -> None:
     """One bar of its parts, and a line at the memory's end."""
     left, room = 0.0, cluster().memory_gb
     for part in PARTS:

@@ -93,9 +93,3 @@ def gpu_seconds(
     seconds = torch.tensor(begun.elapsed_time(ended) / 1e3 / times, device="cuda")
     dist.all_reduce(seconds, dist.ReduceOp.MAX)
     return seconds.item()
-
-
-def backend_of(device: str) -> str:
-    """The backend of this rank's group that moves tensors of a device: "gloo" or "nccl"."""
-    pairs = (pair.split(":") for pair in dist.get_backend_config().split(","))
-    return dict(pairs)[device.partition(":")[0]]

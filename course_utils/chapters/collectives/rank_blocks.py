@@ -1,22 +1,19 @@
 """Who holds what: the blocks of every rank before and after a collective, drawn."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from course_utils.figures.style import INK, Picture, new_figure, render, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from course_utils.figures import style
 
 Held = Sequence[Any]  # by rank: a tensor or a list of them; None where it holds nothing
 PALETTE = ("#CFE8FC", "#FCE3B6", "#D5F0DD", "#F3D6E8", "#E3DDF6", "#F7F2B8", "#E0E0E0", "#FAD9D0")
 NEW = "#FFFFFF"  # what no rank held before: a sum, in a thick frame
 
 
-@styled
+@style.styled
 def draw_holdings(
     title: str, moves: Mapping[str, tuple[Held, Held]], letters: bool = False
-) -> Picture:
+) -> style.Picture:
     """For each name what the ranks held before and after, a row a rank, a cell a number.
 
     What a rank held before has the colour of that rank, wherever it is later; what is new (a sum)
@@ -25,7 +22,7 @@ def draw_holdings(
     """
     ranks = max(len(before) for before, _ in moves.values())
     rows = -(-len(moves) // 2)
-    figure = new_figure(title, 0.6 + rows * (0.55 + 0.34 * ranks))
+    figure = style.new_figure(title, 0.6 + rows * (0.55 + 0.34 * ranks))
     panels = figure.subplots(rows, 2, squeeze=False).ravel()
     for axes in panels:
         axes.set_axis_off()
@@ -37,10 +34,10 @@ def draw_holdings(
         for rank, (had, has) in enumerate(zip(before, after, strict=True)):
             both = (" ".join(one).strip() or "nothing" for one in (had, has))
             said.append(f"  rank {rank}: {' → '.join(both)}")
-    return render(figure, title, said)
+    return style.render(figure, title, said)
 
 
-def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str]]) -> None:
+def _move(axes: "style.Axes", name: str, before: list[list[str]], after: list[list[str]]) -> None:
     width = max(map(len, before))
     owners: dict[str, set[int]] = {}
     for rank, row in enumerate(before):
@@ -52,7 +49,7 @@ def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str
         _row(axes, row, (width + 1.2, rank), [min(o) if len(o) == 1 else None for o in from_one])
     axes.annotate(
         "", (width + 1.05, -len(before) / 2), (width + 0.15, -len(before) / 2),
-        arrowprops={"arrowstyle": "->", "color": INK},
+        arrowprops={"arrowstyle": "->", "color": style.INK},
     )  # fmt: skip
     for rank in range(len(before)):
         axes.text(-0.15, -rank - 0.5, str(rank), ha="right", va="center", fontsize=9)
@@ -62,7 +59,7 @@ def _move(axes: "Axes", name: str, before: list[list[str]], after: list[list[str
 
 
 def _row(
-    axes: "Axes", row: list[str], corner: tuple[float, int], owners: Sequence[int | None]
+    axes: "style.Axes", row: list[str], corner: tuple[float, int], owners: Sequence[int | None]
 ) -> None:
     """Blocks of one rank from (left, rank) on, in the colours of those who held them before."""
     from matplotlib.patches import Rectangle
@@ -72,7 +69,7 @@ def _row(
         if not text:
             continue
         colour = NEW if owner is None else PALETTE[owner % len(PALETTE)]
-        edge, width = (INK, 1.8) if owner is None else ("#999999", 1)
+        edge, width = (style.INK, 1.8) if owner is None else ("#999999", 1)
         where = (left + place + 0.06, -rank - 0.94)
         axes.add_patch(
             Rectangle(where, 0.88, 0.88, facecolor=colour, edgecolor=edge, linewidth=width)

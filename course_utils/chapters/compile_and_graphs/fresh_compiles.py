@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from course_utils.core.running import quiet_logs
+
 _number = itertools.count()
 
 
@@ -62,14 +64,8 @@ class Graphs:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Keeps what torch logs and warns of from the page: the checker says it in a sentence."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
+    with quiet_logs(logging.ERROR), warnings.catch_warnings(action="ignore"):
+        yield
 
 
 @cache

@@ -7,23 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise, product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import networkx as nx
 
-from course_utils.chapters.compile_and_graphs.fusion import (
-    Tracer,
-    Value,
-    fuse,
-    is_number,
-)  # fmt: skip
+from course_utils.chapters.compile_and_graphs.fusion import Tracer, Value, fuse, is_number
 from course_utils.figures import style
 from course_utils.figures.alt_text import number
 from course_utils.figures.controls import LOOK, Controls
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SIGNS = {"*": "×", "-": "−"}
 RESULT, INPUT, DEAD = "result", -1, 1_000  # the result's node; in place of a loop's number
@@ -183,8 +175,9 @@ def draw_graph(title: str, tape: Sequence[Value], result: Value) -> style.Pictur
     high = (layout.tall + WORDS + 44) * style.WIDTH_INCHES / layout.wide
     figure.set_size_inches(style.WIDTH_INCHES, high)
     small = min(1.0, WIDTH / layout.wide)  # letters shrink with a wide program
+    green = {"facecolor": "#EEF5EA", "edgecolor": "#9CC48A", "zorder": 0}
     for name, corner, wide, tall in layout.frames():
-        _round(axes, corner, wide, tall, 8, facecolor="#EEF5EA", edgecolor="#9CC48A", zorder=0)
+        style.round_box(axes, corner, wide, tall, 8, **green)
         axes.text(corner[0] + 7, corner[1] + 11, name, va="center", fontsize=10 * small)
     for source, node in layout.graph.edges:
         dead = node[1] == DEAD
@@ -205,17 +198,12 @@ def draw_graph(title: str, tape: Sequence[Value], result: Value) -> style.Pictur
     return style.render(figure, f"{title}: {in_words(layout)}", [said])
 
 
-def _draw_box(axes: "Axes", layout: Layout, node: Node, small: float) -> None:
+def _draw_box(axes: "style.Axes", layout: Layout, node: Node, small: float) -> None:
     (x, y), (value, loop) = layout.middle(node), node
     ink = "#6B6B6B" if loop == DEAD else style.INK
     weight = "bold" if loop == INPUT or value == RESULT else "normal"
-    text: dict[str, Any] = {
-        "ha": "center",
-        "va": "center",
-        "color": ink,
-        "weight": weight,
-        "zorder": 4,
-    }
+    text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "weight": weight}
+    text["zorder"] = 4
     axes.text(x, y, label(value), fontsize=11 * small, **text)
     if value == RESULT:
         return
@@ -224,17 +212,10 @@ def _draw_box(axes: "Axes", layout: Layout, node: Node, small: float) -> None:
         kind = "dead"
         axes.text(x, y + TALL / 2 + 9, "dead", fontsize=9, **text)
     wide, line = layout.width(node), "--" if loop == DEAD else "-"
-    look = {"facecolor": FACES[kind], "edgecolor": EDGES[kind], "linestyle": line}
-    radius = 4 if loop == INPUT else 13
-    _round(axes, (x - wide / 2, y - TALL / 2), wide, TALL, radius, linewidth=1.6, zorder=2, **look)
-
-
-def _round(axes: "Axes", at: Any, wide: float, tall: float, radius: float, **look: Any) -> None:
-    """Draws a rectangle with rounded corners."""
-    from matplotlib.patches import FancyBboxPatch
-
-    boxstyle = f"round,pad=0,rounding_size={radius}"
-    axes.add_patch(FancyBboxPatch(at, wide, tall, boxstyle=boxstyle, **look))
+    look: dict[str, Any] = {"facecolor": FACES[kind], "edgecolor": EDGES[kind], "zorder": 2}
+    look |= {"linestyle": line, "linewidth": 1.6}
+    corner, radius = (x - wide / 2, y - TALL / 2), 4 if loop == INPUT else 13
+    style.round_box(axes, corner, wide, TALL, radius, **look)
 
 
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:
@@ -242,10 +223,7 @@ def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> C
 
     `trace` is the page's tracer; it is given each program with the names of its parameters, but
     for those that have a default. A program that can't be traced leaves the last picture.
-    Raises: ValueError without a program.
     """
-    if not programs:
-        raise ValueError("The widget needs a program to begin with.")
     shown: list[style.Picture] = []
 
     def draw(program: str, typed: str) -> tuple[style.Picture, str]:

@@ -37,8 +37,8 @@ def first_use() -> float | None:
     try:
         if cxx() is None:
             raise RuntimeError("no C++ compiler was found")
-        with warnings.catch_warnings():  # torch 2.13's inductor imports what torch deprecates
-            warnings.simplefilter("ignore")
+        # torch 2.13's inductor imports what torch deprecates
+        with warnings.catch_warnings(action="ignore"):
             x = torch.ones(8, device=device())
             took = seconds(lambda: torch.compile(torch.neg)(x))
     except Exception as error:  # whatever a compiler, its headers or Triton may lack

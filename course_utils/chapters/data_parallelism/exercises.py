@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
+from course_utils.chapters.collectives.simulated_ranks import Deadlock, simulate
 from course_utils.chapters.data_parallelism.links import PlayedLink, apart
 from course_utils.lesson.answers import compare
 from course_utils.lesson.exercises import Wrong, exercise
@@ -275,16 +275,9 @@ def _require_replicas(case: str, found: Sequence[Tensor], wanted: Sequence[Tenso
         raise Wrong(f"{case}the replicas agree, and are {far} with the whole batches")
 
 
-def _play(n: int, work: Callable[[PlayedLink], None]) -> list[PlayedLink]:
-    """Simulates ranks as threads; returns their links. Raises: Wrong for a deadlock."""
-    links: dict[int, PlayedLink] = {}
-
-    def play(net: SimulatedNet) -> None:
-        links[net.rank] = PlayedLink(net)
-        work(links[net.rank])
-
+def _play(n: int, work: Callable[[PlayedLink], None]) -> None:
+    """Simulates ranks as threads. Raises: Wrong for a deadlock."""
     try:
-        simulate(n, play)
+        simulate(n, lambda net: work(PlayedLink(net)))
     except Deadlock as stuck:
         raise Wrong(f"{n} ranks: {stuck}") from None
-    return [links[rank] for rank in range(n)]

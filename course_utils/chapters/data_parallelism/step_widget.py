@@ -47,7 +47,8 @@ def draw_step(
     A step takes 6 FLOP a token and parameter, and sends gradients in BF16.
     """
     flops, n_bytes, buckets = _step(tokens, millions)
-    spans = step_spans(_cluster(ranks, link), flops, n_bytes, buckets, overlap)
+    cluster = Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
+    spans = step_spans(cluster, flops, n_bytes, buckets, overlap)
     if buckets > 20:
         spans = [replace(span, note="") if span.row == "network" else span for span in spans]
     computing = sum(span.seconds for span in spans if span.row == "compute")
@@ -57,10 +58,6 @@ def draw_step(
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
     return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said + own
-
-
-def _cluster(ranks: int, link: str) -> Cluster:
-    return Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
 
 
 def _step(tokens: int, millions: int) -> tuple[float, float, int]:

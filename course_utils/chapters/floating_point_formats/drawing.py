@@ -56,14 +56,12 @@ def _points(x: np.ndarray | None, line: Any) -> dict[float, float]:
 
 def columns(title: str, values: Mapping[str, Any], digits: int = 6) -> "HTML":
     """A table from its columns, each a sequence of one length; numbers with so many digits."""
-    cells = {name: [_shown(value, digits) for value in column] for name, column in values.items()}
-    names = list(cells)
-    rows = zip(*cells.values(), strict=True)
-    return table(title, [dict(zip(names, row, strict=True)) for row in rows])
-
-
-def _shown(value: Any, digits: int) -> str:
-    return value if isinstance(value, str) else f"{float(value):.{digits}g}"
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    written = [
+        {name: x if isinstance(x, str) else f"{float(x):.{digits}g}" for name, x in row.items()}
+        for row in rows
+    ]
+    return table(title, written)
 
 
 def formats_table(formats: Sequence[Format]) -> "HTML":

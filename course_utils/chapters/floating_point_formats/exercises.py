@@ -39,7 +39,7 @@ def check_stochastic(stochastic: Callable[..., torch.Tensor]) -> str:
         got = _rounded_by(stochastic, fmt, x, drawn)
         low, high = (fmt.round(x, rounding, overflow="saturate") for rounding in ("down", "up"))
         outside = (got != low) & (got != high)
-        _refuse(outside, fmt, x, got, low, high, "is neither neighbour")
+        _refuse(outside, fmt, x, got, low, high)
         up = (got == high) & (low != high)
         share = torch.where(low == high, 0.0, (x.double() - low) / fmt.ulp(x.double()))
         _require_share(fmt, x, drawn, share, up)
@@ -70,7 +70,7 @@ def _rounded_by(answer: Callable[..., Any], fmt: Format, *tensors: torch.Tensor)
 
 def _refuse(
     wrong: torch.Tensor, fmt: Format, x: torch.Tensor, got: torch.Tensor,
-    low: torch.Tensor, high: torch.Tensor, why: str,
+    low: torch.Tensor, high: torch.Tensor,
 ) -> None:  # fmt: skip
     if wrong.any():
         i = int(wrong.nonzero()[0])
@@ -105,7 +105,10 @@ def _require_share(
 )
 def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
     """Numbers that know only + and − in their format; the sum must be right to one ulp."""
-    random_sums = [_random_numbers(*case) for case in ((E4M3, 40), (E4M3, 70), (FP16, 200))]
+    random_sums = [
+        (fmt, [fmt.round(random.uniform(0.5, 1.5) * 100 / count) for _ in range(count)])
+        for fmt, count in ((E4M3, 40), (E4M3, 70), (FP16, 200))
+    ]
     for fmt, values in (*random_sums, (BF16, _alternating_numbers())):
         numbers = [Rounded(value, fmt) for value in values]
         total = kahan(list(numbers), Rounded(0.0, fmt))
@@ -120,10 +123,6 @@ def check_kahan(kahan: Callable[[list[Any], Any], Any]) -> str:
                 f"{error:.3g} ulp off (adding one by one gives {plain:g})"
             )
     return "random sums in BF16, FP8 E4M3 and FP16: within one ulp"
-
-
-def _random_numbers(fmt: Format, count: int) -> tuple[Format, list[float]]:
-    return fmt, [fmt.round(random.uniform(0.5, 1.5) * 100 / count) for _ in range(count)]
 
 
 def _alternating_numbers() -> list[float]:

@@ -50,17 +50,15 @@ class Drawing(Dataset[tuple[float, int]]):
         return float(self.rng.random()), info.id if info else 0
 
 
-def drawn(
-    worker_init: Callable[[int], Any], workers: int, seed: int, epochs: int = 2
-) -> list[Draw]:
-    """What workers draw in some epochs after `torch.manual_seed(seed)`, in the loader's order.
+def drawn(worker_init: Callable[[int], Any], workers: int, seed: int) -> list[Draw]:
+    """What workers draw in two epochs after `torch.manual_seed(seed)`, in the loader's order.
 
     The page's own random state is kept. Raises: Wrong where a worker fails, or can't be forked.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         raise Wrong("this check forks workers, as Linux and macOS can. On Windows, use WSL.")
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of more workers than cores, of forks beside threads
+    # warnings: of more workers than cores, of forks beside threads
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
         torch.default_generator.manual_seed(seed)  # a GPU's are left alone
         loader = DataLoader(
             Drawing(EACH * workers),
@@ -73,7 +71,7 @@ def drawn(
         )
         return [
             Draw(value, worker, workers, epoch)
-            for epoch in range(epochs)
+            for epoch in range(2)
             for value, worker in _samples(loader)
         ]
 

@@ -1,10 +1,7 @@
 """What the page's cells need besides the lesson: page cache, workers' memory, copies to a GPU."""
 
-import atexit
 import multiprocessing
 import os
-import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -15,11 +12,14 @@ from typing import Any
 
 import psutil
 
+from course_utils.core import files
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement
 from course_utils.core.timing import OthersClock, measure
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
+new_folder = files.new_folder
+Watch = OthersClock  # since it was made: for a claim's `timed`
 
 
 def prepare() -> None:
@@ -36,18 +36,6 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", "This DataLoader will create")
     if "fork" in multiprocessing.get_all_start_methods():
         multiprocessing.set_start_method("fork", force=True)
-
-
-class Watch:
-    """Measures how busy other programs have been since it was made, for a claim's `timed`."""
-
-    def __init__(self) -> None:
-        self._clock = OthersClock()
-
-    @property
-    def others(self) -> float | None:
-        """CPU cores that others used on average; None if that can't be measured."""
-        return self._clock.cores()
 
 
 def settled(read: Callable[[], int]) -> int:
@@ -94,13 +82,6 @@ def _is_in_memory(folder: Path) -> bool:
     mounts = {Path(one.mountpoint): one.fstype for one in psutil.disk_partitions(all=True)}
     own = next(place for place in (folder.resolve(), *folder.resolve().parents) if place in mounts)
     return mounts[own] in ("tmpfs", "ramfs")
-
-
-def new_folder() -> Path:
-    """Returns a new folder for temporary files, which is deleted when the kernel ends."""
-    folder = tempfile.mkdtemp(prefix="course-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:

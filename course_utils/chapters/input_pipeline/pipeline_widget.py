@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course_utils.chapters.input_pipeline.pipeline import Batch, Run, epoch_seconds, simulate
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # ---- What holds an epoch up, and which of workers, depth, load and step is worth moving next.
 
@@ -245,7 +242,7 @@ def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars
     return bars
 
 
-def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
+def _draw_bars(axes: "style.Axes", name: str, bars: Bars, end: float) -> None:
     """Bars of one kind."""
     if not bars:
         return
@@ -266,7 +263,7 @@ def _draw_bars(axes: "Axes", name: str, bars: Bars, end: float) -> None:
                   fontsize=NOTE_POINTS, in_layout=False)  # fmt: skip
 
 
-def _draw_waiting(axes: "Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
+def _draw_waiting(axes: "style.Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
     """How many are ready and not yet taken, as steps above `floor`; gives the most there are."""
     changes = Counter({0.0: 0})
     for batch in batches:

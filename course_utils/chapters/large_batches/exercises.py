@@ -20,17 +20,15 @@ RUNS = 20
 # ---- Gradients of a run's ranks, drawn at random around a true gradient.
 
 
-def draw_gradients(
-    steps: int, ranks: int, b: int, scale: float, parameters: int = 50, steady: bool = False
-) -> Tensor:
-    """Returns each rank's mean gradient of `b` samples, (steps, ranks, parameters), whose noise
-    scale is `scale`. Unless `steady`, lengths change from step to step; the scale doesn't.
+def draw_gradients(steps: int, ranks: int, b: int, scale: float) -> Tensor:
+    """Returns each rank's mean gradient of `b` samples, (steps, ranks, 50), whose noise scale is
+    `scale`. Lengths change from step to step; the scale doesn't.
     """
-    true = torch.randn(steps, 1, parameters, dtype=torch.double)
-    sizes = torch.ones(steps) if steady else torch.rand(steps) + 0.5
+    true = torch.randn(steps, 1, 50, dtype=torch.double)
+    sizes = torch.rand(steps) + 0.5
     true *= sizes[:, None, None] / true.norm(dim=-1, keepdim=True)
-    noise = torch.randn(steps, ranks, parameters, dtype=torch.double)
-    return true + noise * sizes[:, None, None] * math.sqrt(scale / parameters / b)
+    noise = torch.randn(steps, ranks, 50, dtype=torch.double)
+    return true + noise * sizes[:, None, None] * math.sqrt(scale / 50 / b)
 
 
 def two_batch_scale(gradients: Tensor, b: int) -> float:

@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Points = Mapping[float, Sequence[float]]  # the values of all seeds, by x
 MARKERS = "osD^"
@@ -57,7 +53,9 @@ def draw_spread(
     return style.render(figure, title, [*said, style.say_origins(figure, [origin])], 48)
 
 
-def _draw_predicted(axes: "Axes", label: str, curve: Mapping[float, float], place: int) -> None:
+def _draw_predicted(
+    axes: "style.Axes", label: str, curve: Mapping[float, float], place: int
+) -> None:
     """A dotted line, a dashed one as the second; or a hollow mark around a single point."""
     x, y = list(curve), list(curve.values())
     if len(x) > 1:
@@ -71,7 +69,7 @@ def _draw_predicted(axes: "Axes", label: str, curve: Mapping[float, float], plac
         )  # fmt: skip
 
 
-def _scale(axes: "Axes", log: str, marks: list[float]) -> None:
+def _scale(axes: "style.Axes", log: str, marks: list[float]) -> None:
     if "x" in log:
         axes.set_xscale("log", base=2)
         axes.set_xticks(marks, [f"{x:.3g}" for x in marks])

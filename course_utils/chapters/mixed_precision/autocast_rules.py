@@ -5,8 +5,7 @@ the operator runs (torch: aten/src/ATen/autocast_mode.h). Fake tensors have a de
 shape and no data, so they pass that layer and come out with the dtype that real ones would have.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -49,12 +48,9 @@ def inputs_of(
 
 
 def dtype_by_rules(
-    op: Callable[..., Tensor],
-    *arguments: Tensor,
-    device_type: str = "cuda",
-    dtype: torch.dtype = torch.bfloat16,
+    op: Callable[..., Tensor], *arguments: Tensor, device_type: str = "cuda"
 ) -> torch.dtype | str:
-    """The dtype of `op(*arguments)` under autocast to `dtype` on `device_type`; nothing computes.
+    """The dtype of `op(*arguments)` under autocast to BF16 on `device_type`; nothing computes.
 
     The arguments' shapes and dtypes count, not their values. Where autocast refuses the operator
     (binary_cross_entropy on CUDA), the answer is "error".
@@ -64,29 +60,16 @@ def dtype_by_rules(
     with mode:
         meta = [torch.empty(a.shape, dtype=a.dtype, device="meta") for a in arguments]
         fake = [FakeTensor(mode, m, torch.device(device_type)) for m in meta]
-        with _switched_on(device_type, dtype):
+        # switched on afterwards: torch refuses where it finds no such device
+        rules = torch.autocast(device_type, torch.bfloat16, enabled=False)
+        rules._enabled = True
+        with rules:
             try:
                 return op(*fake).dtype
             except RuntimeError as error:
                 if any(words in str(error) for words in ERRORS):
                     return "error"
                 raise RuntimeError(f"{op} on a fake {device_type} tensor: {error}") from error
-
-
-@contextmanager
-def _switched_on(device_type: str, dtype: torch.dtype) -> Iterator[None]:
-    """Autocast by its switches alone: `torch.amp.autocast("cuda")` would want a CUDA device."""
-    before = torch.is_autocast_enabled(device_type), torch.get_autocast_dtype(device_type)
-    torch.set_autocast_enabled(device_type, True)
-    torch.set_autocast_dtype(device_type, dtype)
-    torch.autocast_increment_nesting()
-    try:
-        yield
-    finally:
-        if torch.autocast_decrement_nesting() == 0:
-            torch.clear_autocast_cache()
-        torch.set_autocast_enabled(device_type, before[0])
-        torch.set_autocast_dtype(device_type, before[1])
 
 
 def cuda_dtype(name: str, dtype: torch.dtype) -> torch.dtype | str:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import format_seconds
@@ -21,11 +21,7 @@ COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {  # in the file: (in a
 }
 
 
-@overload
-def legible(evidence: Rows) -> list[dict[str, Any]]: ...
-@overload
-def legible(evidence: Series | None) -> Series | None: ...
-def legible(evidence: Rows | Series | None) -> list[dict[str, Any]] | Series | None:
+def legible(evidence: Rows | Series | None) -> Any:
     """Returns the rows with COLUMNS written out: live ones with ≈, those of a series without."""
     if evidence is None:
         return None

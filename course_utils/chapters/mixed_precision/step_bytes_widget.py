@@ -18,17 +18,15 @@ VOCABULARIES = (13, 1024, 50304)
 MOST_TOKENS = 2**40
 
 
-def step_bytes_explorer(
-    batch: int = 1, width: int = 256, layers: int = 4, vocabulary: int = 13
-) -> Controls:
+def step_bytes_explorer(batch: int, layers: int) -> Controls:
     """Four sliders over a bar for each recipe; lines of 64 tokens, heads of 64 channels."""
     return Controls(
         draw_bytes,
         "The sliders move a GPT's sizes; the bars show what each recipe holds",
         batch=slider("batch (lines)", BATCHES, batch),
-        width=slider("width", WIDTHS, width),
+        width=slider("width", WIDTHS, 256),
         layers=slider("layers", LAYERS, layers),
-        vocabulary=slider("vocabulary", VOCABULARIES, vocabulary),
+        vocabulary=slider("vocabulary", VOCABULARIES, 13),
     )
 
 

@@ -1,7 +1,7 @@
 """What results don't show: gradients on their way, and products' precision."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -33,11 +33,9 @@ def activation_gradients(model: nn.Module, loss: Callable[[], Tensor]) -> Tensor
     def note(_layer: nn.Module, _to_input: Any, to_output: Any) -> None:
         found.append(to_output[0].flatten())
 
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear)]
-    hooks = [layer.register_full_backward_hook(note) for layer in layers]
-    try:
+    with ExitStack() as hooks:
+        for layer in model.modules():
+            if isinstance(layer, nn.Linear):
+                hooks.enter_context(layer.register_full_backward_hook(note))
         loss().backward()
-    finally:
-        for hook in hooks:
-            hook.remove()
     return torch.cat(found)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -143,16 +144,10 @@ def _judge(diagnose: Callable[[Trace], Any], name: str, trace: Trace, cause: str
 
 def _answer(diagnose: Callable[[Trace], Any], trace: Trace) -> str:
     """What is said of a trace that doesn't tell what it is; Wrong where it is no cause."""
-    said = diagnose(replace(_copied(trace), about={}, gpus=[], rank=None))
+    said = diagnose(replace(deepcopy(trace), about={}, gpus=[], rank=None))
     if not isinstance(said, str) or said not in CAUSES:
         raise Wrong(f"you return {shown(said)}, want one of {', '.join(CAUSES)}")
     return str(said)
-
-
-def _copied(trace: Trace) -> Trace:
-    """The same with arrays and lists of its own, which a function may spoil."""
-    same = only(trace, np.ones(len(trace.start), bool))
-    return replace(same, names=list(trace.names), threads=list(trace.threads))
 
 
 def disguised(trace: Trace) -> tuple[Trace, float]:

@@ -146,7 +146,8 @@ def _published_run(row: Row) -> Run:
 )
 def check_mfu(mfu: Callable[[Run], Any]) -> str:
     """Tries random runs, then MosaicML's, whose two figures are published."""
-    against(mfu, _utilisation, [(_random_run(),) for _ in range(40)], why=_order)
+    pair = " (MFU, HFU)"
+    against(mfu, _utilisation, [(_random_run(),) for _ in range(40)], why=lambda run: pair)
     rows = published("mpt_h100").rows
     printed = {_published_run(row): (row["mfu"], row["hfu"]) for row in rows}
 
@@ -154,12 +155,8 @@ def check_mfu(mfu: Callable[[Run], Any]) -> str:
         return printed[run]
 
     cases = [(run,) for run in printed]
-    against(mfu, reference, cases, abs_tol=3e-4, why=_order)  # their rates are rounded
+    against(mfu, reference, cases, abs_tol=3e-4, why=lambda run: pair)  # their rates are rounded
     return "random runs, and MosaicML's as they print them"
-
-
-def _order(run: Run) -> str:
-    return " (MFU, HFU)"
 
 
 @exercise(

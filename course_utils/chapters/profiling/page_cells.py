@@ -1,29 +1,31 @@
 """Helpers of the page's cells: a scratch file, a dataset, a clock, the table of tips."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from course_utils.core import files
 from course_utils.core.evidence import Series, published
+from course_utils.core.machine import nvidia_smi
 from course_utils.core.measurement import Measurement, format_ratio
+from course_utils.core.timing import measure, synchronize
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
     from torch import Tensor
 
 WIDTH = 96  # characters of a line in a cell
-_scratch: list[tempfile.TemporaryDirectory[str]] = []
+_scratch = cache(files.new_folder)
 
 
 def scratch_file(name: str) -> Path:
     """Returns a path in a folder that is deleted when the kernel exits."""
-    if not _scratch:
-        _scratch.append(tempfile.TemporaryDirectory())
-    return Path(_scratch[0].name) / name
+    return _scratch() / name
 
 
 def sums_file() -> Path:
@@ -71,17 +73,17 @@ class Clocked:
             begun = time.perf_counter()
 
 
-def busy_core(fn: Callable[[], Any], repeat: int = 8, times: int = 5) -> float:
-    """Returns the CPU time of some calls over their wall time: `top`'s utilisation, 1 is one core.
+def busy_core(fn: Callable[[], Any]) -> float:
+    """Returns the CPU time of 8 calls over their wall time: `top`'s utilisation, 1 is one core.
 
-    The largest of several tries: the one that other programs disturbed least.
+    The largest of 5 tries: the one that other programs disturbed least.
     """
-    return max(_busy_once(fn, repeat) for _ in range(times))
+    return max(_busy_once(fn) for _ in range(5))
 
 
-def _busy_once(fn: Callable[[], Any], repeat: int) -> float:
+def _busy_once(fn: Callable[[], Any]) -> float:
     wall, used = time.perf_counter(), time.process_time()
-    for _ in range(repeat):
+    for _ in range(8):
         fn()
     return (time.process_time() - used) / (time.perf_counter() - wall)
 
@@ -107,3 +109,43 @@ def as_printed(text: str) -> "Markdown":
 
     folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in text.splitlines())
     return Markdown("\n".join(["```", *(line for lines in folded for line in lines), "```"]))
+
+
+# ---- What nvidia-smi says of a GPU while something runs on it.
+
+SECONDS = 1.5  # nvidia-smi looks back over up to a second
+AHEAD = 4  # calls in the queue, so that the GPU never waits for the host
+QUESTION = ("--query-gpu=utilization.gpu", "--format=csv,noheader,nounits")
+
+
+def busy_by_smi(fn: Callable[[], Any]) -> dict[str, Any]:
+    """Keeps torch's GPU busy with `fn()`, and asks meanwhile: `seconds`, `nvidia_smi_percent`.
+
+    It is busy for 1.5 s before nvidia-smi is asked, and until it has answered.
+    Raises: ValueError where nvidia-smi isn't there or tells no utilisation, as of a part of a GPU.
+    """
+    took, gpu = measure(fn, clock="device"), _gpu()
+    end = time.perf_counter() + SECONDS
+    _run_until(fn, lambda: time.perf_counter() > end)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(nvidia_smi, f"--id={gpu}", *QUESTION)
+        _run_until(fn, asked.done)
+    said = "".join(asked.result()).strip()
+    if not said.isdigit():
+        raise ValueError(f"nvidia-smi tells no utilisation of {gpu}: {said[:40]!r}")
+    return {"seconds": took, "nvidia_smi_percent": int(said)}
+
+
+def _gpu() -> str:
+    """What nvidia-smi calls torch's current GPU, whichever of the machine's torch may use."""
+    import torch
+
+    return f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
+
+
+def _run_until(fn: Callable[[], Any], done: Callable[[], bool]) -> None:
+    """Calls `fn` again and again; a few calls are always queued."""
+    while not done():
+        for _ in range(AHEAD):
+            fn()
+        synchronize()

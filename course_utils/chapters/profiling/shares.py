@@ -33,12 +33,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
     """Draws a bar from 0 to 100% for each run, of its parts in seconds, in the viewer's colours.
 
     Parts under 1% in every run are left white. Nothing live: published or computed values.
-    Raises: ValueError without a run, or for a run without time.
     """
-    from matplotlib.patches import Patch
-
-    if not runs or any(sum(parts.values()) <= 0 for parts in runs.values()):
-        raise ValueError(f"{title!r}: no run to draw, or one without time")
     shares = {run: _shares(parts) for run, parts in runs.items()}
     names = list(dict.fromkeys(name for parts in shares.values() for name in parts))
     large = [name for name in names if max(s.get(name, 0) for s in shares.values()) >= SMALL]
@@ -59,8 +54,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
-    patches = [Patch(color=PARTS.get(n, OTHER), label=WORDS.get(n, n)) for n in large]
-    figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10.5)
+    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, OTHER) for n in large}, 4)
     return style.render(figure, title, said)
 
 

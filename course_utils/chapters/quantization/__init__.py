@@ -6,7 +6,9 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "grid_widget": "grid_explorer",
-        "layers": "dots fbgemm inputs_of looks named_linears torchao",
-        "on_gpu": "bytes_of formats_on_gpu gpt_on_gpu linear_on_gpu llama_inference",
+        "layers": (
+            "bytes_of dots fbgemm formats_on_gpu gpt_on_gpu inputs_of linear_on_gpu "
+            "llama_inference looks named_linears torchao"
+        ),
     },
 )

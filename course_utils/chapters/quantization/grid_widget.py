@@ -38,14 +38,7 @@ class Grid(NamedTuple):
         return {"kept": ~clipped & ~zero, "rounded to 0": zero, "clipped": clipped}
 
 
-def grid_explorer(
-    bits: int = 4,
-    shared: str = "channel",
-    end: int = 100,
-    data: str = "normal",
-    outlier: str = "row",
-    size: int = 1,
-) -> Controls:
+def grid_explorer(bits: int) -> Controls:
     """Six controls over 64 x 256 numbers rounded to integers, symmetric, drawn once (seed 0).
 
     A row is an output channel. `end` is where the grid ends, in percent of the largest magnitude
@@ -56,11 +49,11 @@ def grid_explorer(
         draw_grid,
         "The controls move a grid of integers under 64 x 256 numbers",
         bits=widgets.IntSlider(bits, 2, 8, description="bits", **within),
-        shared=choice("one scale per", tuple(SHARED), shared),
-        end=widgets.IntSlider(end, 30, 100, description="grid's end, %", **within),
-        data=choice("numbers", DATA, data),
-        outlier=choice("outliers in a", OUTLIERS, outlier),
-        size=choice("times larger", SIZES, size),
+        shared=choice("one scale per", tuple(SHARED), "channel"),
+        end=widgets.IntSlider(100, 30, 100, description="grid's end, %", **within),
+        data=choice("numbers", DATA, "normal"),
+        outlier=choice("outliers in a", OUTLIERS, "row"),
+        size=choice("times larger", SIZES, 1),
     )
 
 

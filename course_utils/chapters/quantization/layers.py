@@ -1,14 +1,19 @@
 """A model's linear layers, what goes into them, and torchao, whose results stand beside ours."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from course_utils.core.evidence import Series, published
+from course_utils.core.machine import device
 from course_utils.core.running import quiet_import
+from course_utils.workloads.gpt import GPT, GPTConfig
 
 COLOURS = ("#0072B2", "#C77700", "#882255", "#117733", "#555555")
 DASHES = ("-", "--", "-.", ":", "-")
@@ -61,13 +66,10 @@ def inputs_of(model: nn.Module, lines: Tensor) -> dict[str, Tensor]:
     def note(name: str) -> Any:
         return lambda _layer, given: found.__setitem__(name, given[0].flatten(0, -2))
 
-    layers = named_linears(model)
-    hooks = [one.register_forward_pre_hook(note(name)) for name, one in layers.items()]
-    try:
+    with ExitStack() as hooks:
+        for name, layer in named_linears(model).items():
+            hooks.enter_context(layer.register_forward_pre_hook(note(name)))
         model(lines[:, :-1])
-    finally:
-        for hook in hooks:
-            hook.remove()
     return found
 
 
@@ -82,3 +84,79 @@ def looks(labels: Iterable[str], marker: str = "o") -> Looks:
 def dots(labels: Iterable[str]) -> Looks:
     """Returns how a figure draws its points, without lines between them."""
     return {label: look | {"linestyle": ""} for label, look in looks(labels).items()}
+
+
+# ---- A large linear layer and a GPT on a GPU, in BF16 and as torchao quantises them.
+
+INPUTS, OUTPUTS = 4096, 14336  # the first layer of the MLP of Llama-3.1-8B
+SHOWN = {  # columns of torchao's table, as this chapter names them
+    "weights": "weights",
+    "activations": "activations",
+    "checkpoint_gb": "GB",
+    "perplexity": "perplexity",
+    "h100_prefill_speedup": "H100, long prompts: times BF16",
+    "h100_decode_speedup": "H100, 128 sequences: times BF16",
+    "b200_prefill_speedup": "B200, long prompts",
+    "b200_decode_speedup": "B200, 128 sequences",
+}
+Config = Callable[[Any], Any]
+CONFIGS: dict[str, tuple[tuple[int, int], Config]] = {  # (capability, config of torchao)
+    "INT8 weights": ((8, 0), lambda ao: ao.Int8WeightOnlyConfig()),
+    "INT8 both": ((8, 0), lambda ao: ao.Int8DynamicActivationInt8WeightConfig()),
+    "FP8 both": (
+        (8, 9),
+        lambda ao: ao.Float8DynamicActivationFloat8WeightConfig(granularity=ao.PerRow()),
+    ),
+    "INT4 weights": (
+        (8, 0),
+        lambda ao: ao.Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d"),
+    ),
+}
+
+
+def formats_on_gpu() -> list[str]:
+    """Returns the formats that this machine's GPU and torchao can run; none without a GPU."""
+    if device().type != "cuda" or torch.cuda.get_device_capability() < (8, 0):
+        return []
+    able = torch.cuda.get_device_capability()
+    return ["BF16", *(name for name, (least, _) in CONFIGS.items() if torchao() and able >= least)]
+
+
+def linear_on_gpu(name: str) -> nn.Module:
+    """Returns a linear layer of 4,096 to 14,336 in a format of `formats_on_gpu`, not compiled."""
+    layer = nn.Sequential(nn.Linear(INPUTS, OUTPUTS, bias=False))
+    return _quantised(layer.to(device(), torch.bfloat16), name)
+
+
+def _quantised(model: nn.Module, name: str) -> nn.Module:
+    ao = torchao() if name in CONFIGS else None
+    if ao:
+        ao.quantize_(model, CONFIGS[name][1](ao))
+    return model
+
+
+def gpt_on_gpu(name: str) -> nn.Module:
+    """Returns a GPT of 1.8 billion parameters on the GPU, its linear layers in a format.
+
+    The embeddings and the output layer, which shares theirs, stay in BF16.
+    """
+    with torch.device(device()):
+        model = GPT(GPTConfig(50304, 1024, 8, 32, 4096)).to(torch.bfloat16)
+    return _quantised(model, name)
+
+
+def bytes_of(model: nn.Module) -> int:
+    """Returns the bytes of a model's weights; a quantised one counts its codes and scales."""
+    total = 0
+    for weight in model.parameters():
+        names = weight.__tensor_flatten__()[0] if hasattr(weight, "__tensor_flatten__") else ()
+        parts = [getattr(weight, name) for name in names] or [weight]
+        total += sum(part.nbytes for part in parts)
+    return total
+
+
+def llama_inference() -> Series:
+    """Returns torchao's published figures of Llama-3.1-8B by format, with legible columns."""
+    found = published("quantized_llama_inference")
+    rows = [{title: row[name] for name, title in SHOWN.items()} for row in found.rows]
+    return replace(found, rows=rows)

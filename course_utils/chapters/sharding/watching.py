@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -90,14 +91,12 @@ def most_whole(model: nn.Module, step: Callable[[], Any]) -> int:
     def look_in_backward(_layer: Any, _inputs: Any, output: Tensor) -> None:
         output.register_hook(look)
 
-    layers = [layer for layer in model.modules() if not list(layer.children())]
-    hooks = [layer.register_forward_pre_hook(look) for layer in layers]
-    hooks += [layer.register_forward_hook(look_in_backward) for layer in layers]
-    try:
+    with ExitStack() as hooks:
+        for layer in model.modules():
+            if not list(layer.children()):
+                hooks.enter_context(layer.register_forward_pre_hook(look))
+                hooks.enter_context(layer.register_forward_hook(look_in_backward))
         step()
-    finally:
-        for hook in hooks:
-            hook.remove()
     return most
 
 

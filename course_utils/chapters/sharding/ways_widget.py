@@ -12,9 +12,7 @@ CARD = 80
 Ways = Callable[[float, int, int, int], dict[str, tuple[float, float]]]
 
 
-def ways_explorer(
-    ways: Ways, model: str = "8B", gpus: int = 64, micro_batches: int = 4, node: int = 8
-) -> Controls:
+def ways_explorer(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> Controls:
     """Sliders over two panels: GB that a GPU holds, and how many all_reduces' bytes leave a node.
 
     `ways(parameters, gpus, micro_batches, node)` returns by name the bytes held, and those that

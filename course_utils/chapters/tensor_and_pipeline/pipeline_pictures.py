@@ -1,13 +1,11 @@
 """Draws pipelines below each other on one time axis."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
+from course_utils.chapters.tensor_and_pipeline.pipeline_run import UNIT_TIMES, Schedule, simulate
 from course_utils.figures import alt_text, style
+from course_utils.figures.controls import Controls, choice, slider
 from course_utils.figures.timeline import Span
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 KINDS = {
     "F": ("#56B4E9", "forward"),
@@ -41,7 +39,9 @@ def draw_pipelines(
     panels = figure.subplots(
         len(rows), 1, sharex=True, squeeze=False, height_ratios=[n + 0.2 for n in rows]
     )[:, 0]
-    longest = max(_end(spans) for spans in pipelines.values())
+    longest = max(
+        max(s.end for s in spans) - min(s.start for s in spans) for spans in pipelines.values()
+    )
     said = [f"x: {unit}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
@@ -60,10 +60,6 @@ def draw_pipelines(
     return style.render(figure, title, said)
 
 
-def _end(spans: list[Span]) -> float:
-    return max(s.end for s in spans) - min(s.start for s in spans)
-
-
 def _told(spans: list[Span], unit: str) -> Iterator[str]:
     """The alternative text: a line for each rank."""
     first = min(s.start for s in spans)
@@ -78,7 +74,7 @@ def _kind(label: str) -> str:
     return KINDS[label[0]][1] + ", later stage" * (len(label) > 1)
 
 
-def _panel(axes: "Axes", name: str, spans: list[Span], longest: float) -> None:
+def _panel(axes: "style.Axes", name: str, spans: list[Span], longest: float) -> None:
     ranks, first = sorted({s.row for s in spans}), min(s.start for s in spans)
     for label in sorted({s.label for s in spans}):
         mine, colour = [s for s in spans if s.label == label], KINDS[label[0]][0]
@@ -99,3 +95,29 @@ def _panel(axes: "Axes", name: str, spans: list[Span], longest: float) -> None:
     style.name_rows(axes, ranks, above=0.5)
     axes.tick_params(axis="both", labelsize=9)
     axes.set_title(name, loc="left", fontsize=11, pad=3)
+
+
+def pipeline_explorer(schedules: Mapping[str, Callable[[int, int], Schedule]]) -> Controls:
+    """Controls over a simulated pipeline: schedule, ranks, micro-batches, cost of the last stage.
+
+    `schedules` has a function of (ranks, micro-batches) for each name, with one stage per rank.
+    """
+
+    def draw(order: str, ranks: int, batches: int, last: int) -> tuple[style.Picture, str]:
+        times = {kind: [time] * (ranks - 1) + [last * time] for kind, time in UNIT_TIMES.items()}
+        run = simulate(schedules[order](ranks, batches), times)
+        idle = f"{100 * float(run.bubble):.0f}% idle"
+        title = f"{order}, {ranks} ranks, {batches} micro-batches: {idle}"
+        held = ", ".join(map(str, run.alive))
+        said = f"{idle}; the step takes <b>{float(run.makespan):g}</b> forward passes"
+        said += f"; ranks hold the activations of up to <b>{held}</b> micro-batches"
+        return draw_pipelines(title, {order: run.spans()}), said
+
+    return Controls(
+        draw,
+        "A pipeline schedule: who computes when",
+        order=choice("schedule", tuple(schedules), next(iter(schedules))),
+        ranks=slider("ranks", (1, 2, 3, 4, 6, 8), 8),
+        batches=slider("micro-batches", (1, 2, 4, 8, 16, 32), 8),
+        last=slider("the last stage costs", (1, 2, 3, 4, 5), 1),
+    )

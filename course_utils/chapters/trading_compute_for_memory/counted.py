@@ -25,34 +25,15 @@ def counted_flops(work: Callable[[], Any]) -> int:
 
 
 def attention_known() -> Any:
-    """While it is entered, torch knows the FLOPs of the CPU's attention, as of a GPU's.
+    """While it is entered, torch counts the FLOPs of the CPU's attention, by its rule for a GPU's.
 
     Two products forward and five backward, of the whole square, whether or not half of it is
     masked. The compiler's estimates read the same table, and took this operator for free.
     """
-    aten = torch.ops.aten
-    return mock.patch.dict(
-        flop_registry,
-        {
-            aten._scaled_dot_product_flash_attention_for_cpu: _attention,
-            aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
-        },
-    )
-
-
-def _attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any
-) -> int:
-    batch, heads, length, width = query.shape
-    return 2 * batch * heads * length * key.shape[2] * (width + value.shape[3])
-
-
-def _attention_backward(
-    _: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-    *__: Any, **___: Any,
-) -> int:  # fmt: skip
-    batch, heads, length, width = query.shape
-    return 2 * batch * heads * length * key.shape[2] * (3 * width + 2 * value.shape[3])
+    aten, on_gpu = torch.ops.aten, "_scaled_dot_product_flash_attention"
+    pairs = {f"{on_gpu}_for_cpu": on_gpu, f"{on_gpu}_for_cpu_backward": f"{on_gpu}_backward"}
+    known = {getattr(aten, cpu): flop_registry[getattr(aten, gpu)] for cpu, gpu in pairs.items()}
+    return mock.patch.dict(flop_registry, known)
 
 
 def allocated_peak(work: Callable[[], Any]) -> int:

@@ -1,24 +1,16 @@
 """A widget: a model, its batch and each trade; what a step takes at each moment, and what fits."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
-from course_utils.planner.bytes_held import (
-    PARTS,
-    Moment,
-    moments,
-    peak,
-)
+from course_utils.planner.bytes_held import PARTS, Moment, moments, peak
 from course_utils.planner.cards import cards, context_bytes, needed, verdict
 from course_utils.planner.plans import Plan, relative_time
 from course_utils.planner.shapes import shape, shapes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MODELS = tuple(title for title, model in shapes().items() if not model.written_out)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
@@ -43,28 +35,19 @@ COLOURS = {
 GB = 1e9
 
 
-def fits_explorer(
-    model: str = "Llama 3.2 1B",
-    batch: int = 1,
-    context: int = 4096,
-    checkpointing: str = "every block",
-) -> Controls:
+def fits_explorer() -> Controls:
     """Eight controls over a bar for each moment of a step that can be its peak, by the planner.
 
     Bytes are what torch's allocator hands out, and CUDA's context; lines mark the sizes of GPUs.
-    Raises: ValueError for a model or a checkpointing that there isn't.
     """
-    shape(model)
-    if checkpointing not in CHECKPOINTING:
-        raise ValueError(f"no {checkpointing!r}; there are {', '.join(CHECKPOINTING)}")
     return TwoColumns(
         _draw,
         "A training step's bytes at each moment, beside the sizes of GPUs",
-        model=choice("model", MODELS, model),
-        batch=choice("sequences", BATCHES, batch),
-        context=choice("tokens in each", CONTEXTS, context),
+        model=choice("model", MODELS, "Llama 3.2 1B"),
+        batch=choice("sequences", BATCHES, 1),
+        context=choice("tokens in each", CONTEXTS, 4096),
         recipe=choice("recipe", RECIPES, "AMP BF16"),
-        checkpointing=choice("checkpointing", CHECKPOINTING, checkpointing),
+        checkpointing=choice("checkpointing", CHECKPOINTING, "every block"),
         optimizer=choice("optimizer", OPTIMIZERS, "Adam"),
         in_backward=_tick("its step inside the backward pass"),
         chunked_loss=_tick("the loss in chunks of 1,024 tokens"),
@@ -116,8 +99,6 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
 
     Of moments with the same name the largest is drawn.
     """
-    from matplotlib.patches import Patch
-
     largest = {m.name: m for m in sorted(found, key=lambda moment: moment.total)}
     shown = [largest[name] for name in dict.fromkeys(moment.name for moment in found)]
     most = max(moment.total for moment in shown) + context_bytes()[0]
@@ -140,8 +121,7 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
     said.append(
         f"  GPUs' sizes, GB: {', '.join(f'{size:.0f}' for size in marks) or 'none so small'}"
     )
-    patches = [Patch(color=COLOURS[part], label=part) for part in used]
-    figure.legend(handles=patches, loc="outside lower left", ncols=4, frameon=False, fontsize=10)
+    style.key_below(figure, {part: COLOURS[part] for part in used}, 4, fontsize=10)
     return style.render(figure, title, said)
 
 
@@ -157,7 +137,7 @@ def _short(name: str) -> str:
     return name.rpartition(" the ")[2]
 
 
-def _bar(axes: "Axes", place: int, moment: Moment, most: float, used: list[str]) -> str:
+def _bar(axes: "style.Axes", place: int, moment: Moment, most: float, used: list[str]) -> str:
     """Its parts side by side, and their sum, in bold where it is the most; and as a line."""
     parts, left = {**moment.parts, CONTEXT: round(context_bytes()[0])}, 0.0
     for part, colour in COLOURS.items():

@@ -30,13 +30,14 @@ def held_and_seconds(step: Callable[[], Any]) -> Row:
     return {"peak_bytes": peak, "step_seconds": measure(step)}
 
 
-def link_gb_per_s(n_bytes: int = 2**28) -> float:
+def link_gb_per_s() -> float:
     """Returns the rate of copies between pinned host memory and the GPU, there and back, in GB/s.
 
     The two directions take turns, as they do on one stream.
     """
     from course_utils.core.timing import measure
 
+    n_bytes = 2**28
     host = torch.empty(n_bytes, dtype=torch.uint8, pin_memory=True)
     there = torch.empty(n_bytes, dtype=torch.uint8, device="cuda")
 

@@ -4,16 +4,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from course_utils.chapters.your_machine.inventory import Box, Cache
 from course_utils.core.evidence import Series
 from course_utils.core.machine import short_name
 from course_utils.core.measurement import format_seconds
 from course_utils.figures import alt_text, style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 UNKNOWN = "unknown"
 WIDTH, IN_A_ROW, MOST_ROWS = 10.0, 33, 4
@@ -130,7 +126,7 @@ def _told(one: Sketch) -> Iterator[str]:
         yield from (one.title, *(f"  {line}" for line in lines))
 
 
-def _panel(axes: "Axes", one: Sketch) -> float:
+def _panel(axes: "style.Axes", one: Sketch) -> float:
     """Draws a machine downwards from 0 and returns its depth."""
     colour = style.COLOURS[one.kind]
     axes.set_axis_off()
@@ -156,7 +152,7 @@ def _panel(axes: "Axes", one: Sketch) -> float:
     return -y
 
 
-def _box(axes: "Axes", text: str, left: float, top: float, width: int) -> float:
+def _box(axes: "style.Axes", text: str, left: float, top: float, width: int) -> float:
     """Draws a text in a box below `top` that begins at `left`; returns where it ends."""
     lines = fill(text, width)
     height = LINE * (lines.count("\n") + 1) + 0.3
@@ -166,7 +162,7 @@ def _box(axes: "Axes", text: str, left: float, top: float, width: int) -> float:
     return top - height
 
 
-def _squares(axes: "Axes", count: int, y: float, colour: str) -> float:
+def _squares(axes: "style.Axes", count: int, y: float, colour: str) -> float:
     """Draws a square a unit below y, the first one dark; returns the new y."""
     shown = min(count, IN_A_ROW * MOST_ROWS)
     side = (WIDTH - 0.6) / IN_A_ROW if shown > 8 else 0.6
@@ -183,7 +179,7 @@ def _squares(axes: "Axes", count: int, y: float, colour: str) -> float:
     return bottom
 
 
-def _text(axes: "Axes", text: str, x: float, y: float, width: int) -> float:
+def _text(axes: "style.Axes", text: str, x: float, y: float, width: int) -> float:
     """Writes lines below y and returns where they end."""
     lines = [line for part in text.splitlines() for line in fill(part, width).splitlines()]
     for place, line in enumerate(lines):
@@ -192,14 +188,10 @@ def _text(axes: "Axes", text: str, x: float, y: float, width: int) -> float:
 
 
 def _frame(
-    axes: "Axes", x: float, y: float, width: float, height: float, face: str, zorder: int
+    axes: "style.Axes", x: float, y: float, width: float, height: float, face: str, zorder: int
 ) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    axes.add_patch(
-        FancyBboxPatch((x + 0.05, y), width - 0.1, height, facecolor=face, zorder=zorder - 1,
-                       boxstyle="round,pad=0,rounding_size=0.15", edgecolor="#999999")
-    )  # fmt: skip
+    look = {"facecolor": face, "edgecolor": "#999999", "zorder": zorder - 1}
+    style.round_box(axes, (x + 0.05, y), width - 0.1, height, 0.15, **look)
 
 
 @style.styled

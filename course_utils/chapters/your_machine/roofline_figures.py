@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -12,9 +12,6 @@ from course_utils.core.evidence import Series
 from course_utils.core.gpus import GPUS, Specs, gpu_specs
 from course_utils.figures import alt_text, style
 from course_utils.figures.controls import LOOK, Controls, slider
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LOWEST, HIGHEST = 0.1, 20_000  # FLOP/byte
 HALO = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
@@ -80,7 +77,7 @@ def draw_rooflines(title: str, *machines: Machine) -> style.Picture:
     return style.render(figure, title, said, 48)
 
 
-def _machine(axes: "Axes", one: Machine) -> list[str]:
+def _machine(axes: "style.Axes", one: Machine) -> list[str]:
     """Draws one machine's slope, roofs and operators; returns the lines that describe them."""
     colour, live = style.COLOURS[one.kind], one.kind == "live"
     said = [f"{one.name}, {one.kind}: {alt_text.amount(one.bytes_per_s, live)} bytes/s"]
@@ -119,7 +116,7 @@ def _machine(axes: "Axes", one: Machine) -> list[str]:
     return said
 
 
-def _label_axes(axes: "Axes") -> None:
+def _label_axes(axes: "style.Axes") -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _at: style.tick(value))
         axis.set_minor_formatter("")

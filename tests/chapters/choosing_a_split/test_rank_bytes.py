@@ -3,7 +3,7 @@
 import pytest
 
 from course_utils.chapters.choosing_a_split import Work, held_bytes
-from course_utils.chapters.choosing_a_split.rank_bytes import in_flight
+from course_utils.chapters.choosing_a_split.steps import in_flight
 from course_utils.planner import Plan, Split, peak, shape
 
 LLAMA = shape("Llama 3 8B")

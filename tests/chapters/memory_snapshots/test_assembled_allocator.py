@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.assembled_allocator import score
+from course_utils.chapters.memory_snapshots.exercises import score
 from snapshots_and_traces.tests.support.snapshots import asked_for
 from tests.chapters.memory_snapshots import wrong_answers as wrong
 from tests.support.patches import changed

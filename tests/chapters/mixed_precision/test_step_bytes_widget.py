@@ -7,7 +7,7 @@ from course_utils.workloads import GPTConfig, recipes, step_bytes
 
 
 def test_the_widget_crosses_where_the_batch_has_tokens_enough():
-    batch, width, _, vocabulary, picture, reading = step_bytes_explorer(1, 256).children
+    batch, width, _, vocabulary, picture, reading = step_bytes_explorer(1, 4).children
     before = picture.value
     assert "AMP holds more" in reading.value
     batch.value, width.value = 32, 2048

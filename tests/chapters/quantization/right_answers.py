@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from course_utils.chapters.quantization.references import by_hand, by_torchao
+from course_utils.chapters.quantization.exercises import by_hand, by_torchao
 from tests.support.patches import changed
 
 

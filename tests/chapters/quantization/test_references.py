@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils.chapters.quantization import references
+from course_utils.chapters.quantization import exercises as references
 from course_utils.lesson.exercises import grade
 from tests.chapters.quantization.right_answers import affine_by_loop
 
@@ -42,7 +42,7 @@ def test_packed_codes_are_the_hexadecimal_digits_of_the_bytes(n):
     codes = torch.randint(-8, 8, (n,), dtype=torch.int8)
     digits = "".join(f"{code % 16:x}" for code in codes.tolist()) + "0" * (n % 2)
     swapped = bytes.fromhex(digits)
-    assert [(b % 16) * 16 + b // 16 for b in swapped] == references.packed(codes).tolist()
+    assert [(b % 16) * 16 + b // 16 for b in swapped] == references.packed_bytes(codes).tolist()
 
 
 def test_a_cache_without_rest_has_as_many_bits_a_number_as_the_chapter_says():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.chapters.sharding.step_problems import kept_bytes
+from course_utils.chapters.sharding.exercises import kept_bytes
 from course_utils.lesson.exercises import grade
 from tests.chapters.sharding.wrong_answers import WRONG
 

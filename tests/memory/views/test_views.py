@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_utils.memory.views.segments_map import SegmentsMap, draw_segments
-from course_utils.memory.views.timeline import MemoryTimeline, draw_timeline, stacked
+from course_utils.memory.views.pictures import (
+    MemoryTimeline,
+    SegmentsMap,
+    draw_segments,
+    draw_timeline,
+    stacked,
+)
 from snapshots_and_traces.allocator.rules import MiB
 from snapshots_and_traces.snapshot_viewer.groups import groups
 from snapshots_and_traces.snapshot_viewer.memory_map import map_at

@@ -10,10 +10,10 @@ from snapshots_and_traces.tests.support.trace_pages import write_notebook
 from tests.pages.conditions.lab import HOST, Lab, needs_browser
 
 BEGIN = "from snapshots_and_traces.snapshots.loading import load\nsnapshot = load('toy.pickle')"
-VIEW = "from course_utils.memory.views.{0} import {1}\n{1}(snapshot)"
+VIEW = "from course_utils.memory.views import {0}\n{0}(snapshot)"
 VIEWS = {
-    "timeline": VIEW.format("timeline", "MemoryTimeline"),
-    "map": VIEW.format("segments_map", "SegmentsMap"),
+    "timeline": VIEW.format("MemoryTimeline"),
+    "map": VIEW.format("SegmentsMap"),
 }
 
 
