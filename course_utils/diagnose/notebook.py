@@ -5,12 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_utils.diagnose import changes
 from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.looking import Looker
-from course_utils.diagnose.program import theirs
+from course_utils.diagnose.program import Order, Pass
 from course_utils.diagnose.records import Report, Seen
-from course_utils.diagnose.watching import Enough, Watch
 
 
 @dataclass
@@ -19,32 +16,18 @@ class Function:
 
     function: Callable[[], Any]
     steps: int = 40
-    seconds: float = 20.0
     path: str = "this notebook"
     arguments: list[str] = field(default_factory=list)
 
     def run(self, change: str = "", look: bool = False) -> Seen:
         """One pass. An error of the function's own is kept in what was seen."""
-        watch, ended, error = Watch(self.steps, self.seconds), "finished", ""
-        watch.install()
-        looker = Looker(watch) if look else None
+        one = Pass(Order(steps=self.steps, change=change, look=look))
         try:
-            if change:
-                changes.apply(change, watch)
-            self.function()
-        except Enough:
-            ended = "stopped"
-        except Exception as failed:
-            ended, error = "error", theirs(failed)
-        finally:
-            if looker:
-                looker.stop()
-            watch.remove()
-        seen = watch.seen()
-        seen.change, seen.ended, seen.error = change, ended, error
-        seen.applied = watch.facts["applied"]
-        seen.look = looker.look() if looker else None
-        return seen
+            one.install()
+        except BaseException:
+            one.watch.remove()
+            raise
+        return one.run(self.function)
 
 
 def watch(

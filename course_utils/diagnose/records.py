@@ -12,7 +12,7 @@ class Mark(msgspec.Struct, array_like=True):
     """Something the run did: begin and end in seconds, which object, and the user's line.
 
     `kind`: next (a loader's batch), iter (a loader's iterator was made), forward (of an outermost
-    module), backward, step (of an optimizer), save (torch.save), gc, compile.
+    module), backward, step (of an optimizer), save (torch.save), collective, gc, compile.
     `flag` of a forward: 1 with gradients, +2 in training mode. Of a gc: the generation.
     """
 
@@ -110,6 +110,26 @@ class Seen(msgspec.Struct):
     look: Look | None = None
     facts: dict[str, Any] = {}
     applied: int = 0  # how often the change took effect
+    ranks: list["Rank"] = []  # of torchrun's, this one included
+
+
+class Rank(msgspec.Struct):
+    """What one rank did in a pass: seconds of a step and of its parts; those in collectives that
+    nothing hides; how it ended.
+    """
+
+    rank: int
+    seconds: float = 0.0
+    parts: dict[str, float] = {}
+    communicating: float = 0.0
+    error: str = ""
+    at: float = 0.0  # when it ended, by the machine's clock
+    status: int = 0
+
+    @property
+    def own(self) -> float:
+        """Seconds a step without collectives."""
+        return self.seconds - self.communicating
 
 
 class Gain(msgspec.Struct):
@@ -162,6 +182,7 @@ class Report(msgspec.Struct):
     machine: dict[str, str]
     notes: list[str]
     step_times: list[float] = []
+    ranks: list[Rank] = []
 
 
 def schema() -> dict[str, Any]:

@@ -23,7 +23,7 @@ def in_words(report: Report, findings: int = 5) -> str:
             lines += ["", *_finding(place, one)]
         if more := len(report.findings) - findings:
             lines += [f"… and {more} more"] if more > 0 else []
-        lines += ["", *_tried(report), *_memory(report)]
+        lines += ["", *_ranks(report), *_tried(report), *_memory(report)]
         marks, look = report.overhead.get("marks", 0.0), report.overhead.get("closer look", 0.0)
         lines.append(
             f"Overhead: the marks take {marks:.1%} of a step. The closer look made steps "
@@ -96,6 +96,22 @@ def _tried(report: Report) -> list[str]:
     ]
     text = f"Tried without a gain worth a line: {'; '.join(said)}."
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ") if said else []
+
+
+def _ranks(report: Report) -> list[str]:
+    if not report.ranks:
+        return []
+    steps = sorted(one.seconds for one in report.ranks)
+    sent = sorted(one.communicating for one in report.ranks)
+    own = sorted(report.ranks, key=lambda one: one.own)
+    text = (
+        f"{len(own)} ranks: steps of {seconds_text(steps[0])} to {seconds_text(steps[-1])}; "
+        f"collectives that nothing hides take {seconds_text(sent[0])} to {seconds_text(sent[-1])} "
+        "of them, waiting for slower ranks included. Without these, rank "
+        f"{own[-1].rank} is slowest ({seconds_text(own[-1].own)}) and rank {own[0].rank} quickest "
+        f"({seconds_text(own[0].own)}). The rest of this report is of rank 0."
+    )
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ")
 
 
 def _memory(report: Report) -> list[str]:

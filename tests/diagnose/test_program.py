@@ -60,6 +60,12 @@ def test_the_command_gives_the_scripts_exit_status(script, capsys):
     assert "There is no script no_such.py" in capsys.readouterr().err
 
 
+def test_windows_is_told_what_to_do(script, capsys, monkeypatch):
+    made = script(TRAINS, "12")
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert main(["diagnose", made.path]) == 1 and "WSL 2" in capsys.readouterr().err
+
+
 def test_a_real_checkpoint_is_not_overwritten_but_can_be_read_back(script, tmp_path):
     kept = tmp_path / "model.pt"
     kept.write_text("three days of training")
