@@ -8,6 +8,7 @@ import msgspec
 
 from course_utils.core import files
 from course_utils.diagnose.diagnosis import diagnose
+from course_utils.diagnose.page import page
 from course_utils.diagnose.passes import Script, ScriptError
 from course_utils.diagnose.ranks import Ranks, under_torchrun
 from course_utils.diagnose.report import in_words
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         if ranks and not ranks.rank:
             ranks.end()
     print(in_words(report))
+    if options.html:
+        files.write_whole(options.html, page(report))
     if options.json:
         files.write_whole(options.json, msgspec.json.format(msgspec.json.encode(report)))
     return 0

@@ -12,7 +12,7 @@ from typing import Protocol
 from course_utils.diagnose import changes
 from course_utils.diagnose.passes import DEBUGGING, ScriptError
 from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen
-from course_utils.diagnose.rules import RULES, Evidence, Hit, Rule, growth
+from course_utils.diagnose.rules import RULES, Evidence, Hit, Rule, growth, sizes_after_steps
 from course_utils.diagnose.steps import LEAST, PARTS, Steps, find
 
 WORTH = 0.05  # of a step: a smaller gain is no finding
@@ -151,6 +151,7 @@ def _report(
         _memory(seen), growth(seen, steps), kept, none, {},
         machine | {"date": datetime.date.today().isoformat()},
         _notes(evidence, {f.line for f in kept}), steps.times, seen.ranks,
+        sizes_after_steps(seen, steps),
     )  # fmt: skip
 
 

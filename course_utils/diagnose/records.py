@@ -183,6 +183,7 @@ class Report(msgspec.Struct):
     notes: list[str]
     step_times: list[float] = []
     ranks: list[Rank] = []
+    memory_times: list[float] = []  # bytes after each step: of the GPU, else of the process
 
 
 def schema() -> dict[str, Any]:

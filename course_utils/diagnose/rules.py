@@ -430,13 +430,16 @@ def _(e: Evidence) -> Hit:
     return Hit(share, "a profiler is on in nearly every step", line, ["no-profiler"])
 
 
+def sizes_after_steps(seen: Seen, steps: Steps) -> list[float]:
+    """Bytes after each step: those allocated on the GPU, else those of the process."""
+    if any(seen.on_gpu):
+        return seen.on_gpu[-len(steps.steps) :]
+    return [size for at, size in seen.resident if at >= steps.steps[0].begin]
+
+
 def growth(seen: Seen, steps: Steps) -> float:
     """Bytes a step by which memory grows: the medians of two quarters of the run compared."""
-    begin = steps.steps[0].begin
-    sizes = (
-        seen.on_gpu[-len(steps.steps) :] if any(seen.on_gpu)
-        else [size for at, size in seen.resident if at >= begin]
-    )  # fmt: skip
+    sizes = sizes_after_steps(seen, steps)
     quarter = len(sizes) // 4
     if quarter < 2:
         return 0.0

@@ -11,6 +11,7 @@ import pytest
 from course_utils.__main__ import main
 from course_utils.diagnose import diagnosis, records, rules
 from course_utils.diagnose.notebook import watch
+from course_utils.diagnose.page import page
 from course_utils.diagnose.passes import Script, ScriptError
 
 TRAINS = """
@@ -109,6 +110,19 @@ def test_the_report_as_json_fits_its_schema(script, tmp_path):
     report = json.loads(told.read_text())
     jsonschema.validate(report, records.schema())
     assert report["steps"] == 26 and sum(report["parts"].values()) > 0
+
+
+def test_the_page_says_all_of_it_needs_no_network_and_takes_nothing_for_html():
+    finding = records.Finding("checkpoint", "train.py", 7, "a < b", "save less", "16")
+    report = records.Report(
+        "<b>.py", [], "1 finding", 3, 0.1, 0.1, 0.1, {"forward": 0.06, "backward": 0.04}, 1.0, 0.0,
+        {"peak of the process": 2.0**20}, 0.0, [finding], [], {}, {}, ["a note"], [0.1, 0.2, 0.1],
+    )  # fmt: skip
+    found = page(report)
+    for said in ("&lt;b&gt;.py: 1 finding", "train.py:7", "a &lt; b", "save less", "60% forward",
+                 "Chapter 16", "1.00 MiB", "a note", "step 2: 200 ms"):  # fmt: skip
+        assert said in found
+    assert "http:" not in found and "https:" not in found and "<script" not in found
 
 
 def test_a_script_without_steps_is_told_what_to_do(script):
