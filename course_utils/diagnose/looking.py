@@ -5,6 +5,7 @@ operator; another follows each loss's graph to the forwards that it came from.
 """
 
 import gc
+import linecache
 import os
 import re
 import statistics
@@ -12,7 +13,6 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from pathlib import Path
 from typing import Any
 
 from course_utils.diagnose.changes import padding, tensors, unused
@@ -300,8 +300,5 @@ def _has_dict(value: Any) -> bool:
 def _adds_to(file: str, name: str) -> int:
     """The first line that adds to what has this name; 0 where none does."""
     adds = re.compile(rf"\b{re.escape(name)}(\.(append|extend|add|insert)\(|\[.*\]\s*=|\s*\+=)")
-    try:
-        lines = Path(file).read_text(errors="replace").splitlines()
-    except OSError:
-        return 0
-    return next((i for i, text in enumerate(lines, 1) if adds.search(text)), 0)
+    lines = enumerate(linecache.getlines(file), 1)
+    return next((number for number, text in lines if adds.search(text)), 0)

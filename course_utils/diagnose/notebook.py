@@ -1,13 +1,16 @@
-"""Diagnoses a training function in the notebook's own process."""
+"""Diagnoses a training function in the notebook's own process: `watch`, and `%diagnose`."""
 
+import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 from course_utils.diagnose.diagnosis import diagnose
 from course_utils.diagnose.program import Order, Pass
 from course_utils.diagnose.records import Report, Seen
+from course_utils.diagnose.report import in_words
 
 
 @dataclass
@@ -27,7 +30,9 @@ class Function:
         except BaseException:
             one.watch.remove()
             raise
-        return one.run(self.function)
+        seen = one.run(self.function)
+        seen.facts["main"] = getattr(self.function, "__code__", _nothing.__code__).co_filename
+        return seen
 
 
 def watch(
@@ -39,7 +44,36 @@ def watch(
     is the text. Raises: ScriptError with its traceback where it fails before it has made steps.
     """
     said = (lambda text: print(text, file=sys.stderr)) if sys.stderr.isatty() else _nothing
-    return diagnose(Function(function, steps), minutes, try_changes, said)
+    report = diagnose(Function(function, steps), minutes, try_changes, said)
+    for one in report.findings:
+        one.file = _cell(one.file)
+    return report
+
+
+def _cell(file: str) -> str:
+    """A cell by its number, as IPython's tracebacks have it; another file by its path."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    named = shell.compile.format_code_name(file) if shell else None
+    return " ".join(named).lower().replace("in[", "In[") if named else file
+
+
+def magic(shell: Any, line: str, cell: str | None = None) -> None:
+    """`%diagnose train()`, or `%%diagnose` above a loop; `--steps N` and `--no-changes` come first.
+
+    Each pass runs the code again, in a copy of the notebook's names: what it assigns stays there,
+    but a model that was made in another cell goes on training. Prints the report.
+    """
+    parser = argparse.ArgumentParser(prog="%diagnose", add_help=False, exit_on_error=False)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--no-changes", action="store_true")
+    parser.add_argument("code", nargs=argparse.REMAINDER)
+    options = parser.parse_args(line.split())
+    source = shell.transform_cell(cell or " ".join(options.code))
+    source = "\n" + source if cell else source  # lines are numbered as in the whole cell
+    code = compile(source, shell.compile.cache(source, shell.execution_count), "exec")
+    train = FunctionType(code, {**shell.user_ns})
+    print(in_words(watch(train, options.steps, try_changes=not options.no_changes)))
 
 
 def _nothing(text: str) -> None:

@@ -5,6 +5,7 @@ the number that its threshold is compared with. Its changes are then tried one b
 a finding prints was measured.
 """
 
+import linecache
 import statistics
 from collections import Counter
 from collections.abc import Callable
@@ -70,12 +71,8 @@ class Evidence:
     def where(self, *texts: str) -> Line:
         """The first line of the script with the first of these texts that it has."""
         main = str(self.seen.facts.get("main", ""))
-        try:
-            lines = Path(main).read_text(errors="replace").splitlines()
-        except OSError:
-            return NOWHERE
         for text in texts:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(linecache.getlines(main), 1):
                 if text in line and not line.lstrip().startswith("#"):
                     return main, number
         return NOWHERE

@@ -27,6 +27,7 @@ FINDING_ROOTS = 3  # steps in which each module is looked at, to find the outerm
 LEAST_STEPS = 6  # before a pass may end for want of time
 PATIENCE = 90.0  # seconds from the first mark, for fewer steps than that
 WITHOUT_OPTIMIZER = 200  # backward passes, or batches, before they count as steps
+CELL = "<ipython-input"  # how a cell's file is called outside of Jupyter
 LONG_GC = 0.001  # seconds: shorter collections are not marked
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage's manual pages
 
@@ -45,7 +46,9 @@ class Enough(BaseException):
 def library_folders() -> tuple[str, ...]:
     """Folders whose code is not the reader's: Python's, the installed packages', this one."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return (*paths, *(p for p in sys.path if p.endswith("-packages")), os.path.dirname(__file__))
+    installed = (p for p in sys.path if p.endswith("-packages"))
+    here = os.path.dirname(__file__)
+    return (*paths, *installed, here, os.path.join(os.path.dirname(here), "__init__"))
 
 
 class Places:
@@ -57,7 +60,7 @@ class Places:
 
     def is_theirs(self, file: str) -> bool:
         if (found := self.known.get(file)) is None:
-            found = not file.startswith((*self.folders, "<"))
+            found = file.startswith(CELL) or not file.startswith((*self.folders, "<"))
             self.known[file] = found
         return found
 

@@ -149,6 +149,29 @@ def test_a_function_of_a_notebook_is_watched_and_torch_given_back():
     assert sys.modules["__main__"] is not None
 
 
+def test_a_cell_is_diagnosed_by_its_magic_on_its_own_lines(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "course_utils")
+    shell.run_cell("import torch\nlr = 0.1")
+    cell = """%%diagnose --steps 20 --no-changes
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    kept = []
+    for _ in range(100):
+        kept.append(model(torch.ones(4000, 8)))
+        kept[-1].sum().backward()
+        optimizer.step()
+    """
+    try:
+        assert shell.run_cell(cell).success
+    finally:
+        InteractiveShell.clear_instance()
+    assert ":6: `kept` holds tensors of earlier steps" in capsys.readouterr().out
+    assert "model" not in shell.user_ns
+
+
 def test_every_rule_names_a_source_and_a_chapter_that_exists():
     from course_utils.core import files
 
