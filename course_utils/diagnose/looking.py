@@ -17,6 +17,7 @@ from typing import Any
 
 from course_utils.diagnose.changes import padding, tensors, unused
 from course_utils.diagnose.records import NOWHERE, Line, Look, Sample
+from course_utils.diagnose.tracing import Tracer
 from course_utils.diagnose.watching import FINDING_ROOTS, Watch, parameters
 
 HERE = os.path.dirname(__file__)
@@ -49,7 +50,8 @@ class Looker:
         self._alive: list[tuple[int, float]] = []
         self._first_ids: set[int] = set()
         self._padding: list[tuple[float, float]] = []
-        watch.least = KEPT_FROM + KEPT_STEPS
+        self._tracer = Tracer(watch.torch, KEPT_FROM + KEPT_STEPS) if watch.gpu else None
+        watch.least = self._tracer.end if self._tracer else KEPT_FROM + KEPT_STEPS
         watch.after_step.append(self._after_step)
         watch.at_forward.append(self._at_forward)
         watch.after_forward.append(self._after_forward)
@@ -75,6 +77,8 @@ class Looker:
             self._read_operators()
         if KEPT_FROM <= step < KEPT_FROM + KEPT_STEPS:
             self._keep(step)
+        if self._tracer:
+            self._tracer.after_step(step)
 
     def _at_forward(self, module: Any, args: Any) -> None:
         if not FINDING_ROOTS <= self._step <= KEPT_FROM:
@@ -208,10 +212,12 @@ class Looker:
         self.found.per_sample_gain = max(slow - fast, 0.0)
 
     def stop(self) -> None:
-        """Ends the sampling, and the dispatch mode where the run ended in its step."""
+        """Ends the sampling; the dispatch mode and the trace too, where the run ended in them."""
         self._stop.set()
         sys.setswitchinterval(self._switching)
         self._end_mode()
+        if self._tracer:
+            self._tracer.stop()
 
     def _end_mode(self) -> None:
         if self._mode is not None and self._mode.on:
@@ -222,6 +228,8 @@ class Looker:
         """All that was found; after the last step, in the process that ran it."""
         self.stop()
         self._batch_once()
+        if self._tracer:
+            self.found.traced = self._tracer.read(self.watch.main)
         if self._padding:
             self.found.padded_share = statistics.mean(share for share, _ in self._padding)
             self.found.padded_everywhere = statistics.mean(cut for _, cut in self._padding)

@@ -25,14 +25,14 @@ class Function:
     def run(self, change: str = "", look: bool = False) -> Seen:
         """One pass. An error of the function's own is kept in what was seen."""
         one = Pass(Order(steps=self.steps, change=change, look=look))
+        code = getattr(self.function, "__code__", None)
+        one.watch.main = code.co_filename if code else ""
         try:
             one.install()
         except BaseException:
             one.watch.remove()
             raise
-        seen = one.run(self.function)
-        seen.facts["main"] = getattr(self.function, "__code__", _nothing.__code__).co_filename
-        return seen
+        return one.run(self.function)
 
 
 def watch(

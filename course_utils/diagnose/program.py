@@ -108,6 +108,7 @@ def main(path: str) -> int:
     """Runs the order in this file; what was seen goes to the file that it names."""
     order = msgspec.json.decode(Path(path).read_bytes(), type=Order)
     one = Pass(order)
+    one.watch.main = os.path.abspath(order.script)
     _end_with_parent()
 
     def stop(_number: int, _frame: Any) -> None:

@@ -70,6 +70,19 @@ class Sample(msgspec.Struct, array_like=True):
     count: int
 
 
+class Traced(msgspec.Struct):
+    """A cause of a GPU's idle or slow time in a trace: its share of the traced time, in words, and
+    where it was.
+    """
+
+    cause: str  # as `snapshots_and_traces` names it, or "no tensor cores"
+    share: float
+    words: str
+    where: str = ""
+    file: str = ""
+    line: int = 0  # of the function
+
+
 class Look(msgspec.Struct):
     """What the closer look at some steps found; -1 where it was not looked at."""
 
@@ -89,6 +102,7 @@ class Look(msgspec.Struct):
     kept: str = ""  # name of what holds tensors of earlier steps
     kept_line: Line = NOWHERE
     kept_bytes: float = 0.0  # that it grows by in a step
+    traced: list[Traced] = []  # on a GPU
 
 
 class Seen(msgspec.Struct):

@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from course_utils.core.measurement import format_seconds
@@ -425,6 +426,36 @@ def _(e: Evidence) -> Hit:
 def _(e: Evidence) -> Hit:
     share, line = e.number("profiler") / len(e.steps.steps), e.where("profile(")
     return Hit(share, "a profiler is on in nearly every step", line, ["no-profiler"])
+
+
+def _traced(cause: str, e: Evidence) -> Hit | None:
+    """What the trace of some steps on a GPU says; nothing where there was none."""
+    found = next((one for one in e.look.traced if one.cause == cause), None)
+    return None if found is None else Hit(
+        found.share, f"{found.share:.0%} of the traced GPU time: {found.words}"
+        + (f" ({found.where})" if found.where else ""), (found.file, found.line),
+        most=min(found.share, 0.98),
+        note="at most: its share of four traced steps; a trace slows the host",
+    )  # fmt: skip
+
+
+for _cause, _name, _above, _source, _chapter, _advice in (
+    ("synchronising", "gpu-waits", 0.10, "torchtune #522: 40 to 50 ms a step", "02",
+     "read the value every 100 steps, or after the loop"),
+    ("launching", "launch-bound", 0.15, "the GPU is idle, and the host in a launch", "04",
+     "torch.compile, CUDA graphs, foreach, larger batches"),
+    ("python", "host-bound", 0.10, "the GPU is idle, and the host outside operators", "03",
+     "move it out of the step, or into a worker"),
+    ("copying", "copies", 0.10, "Nsight Systems' rule on pageable copies", "02",
+     "pin_memory=True, then .to(device, non_blocking=True)"),
+    ("allocating", "allocator", 0.10, "Hugging Face, torch_empty_cache_steps: 10% slower", "09",
+     "no empty_cache() in the step; PYTORCH_ALLOC_CONF=expandable_segments:True"),
+    ("communication", "exposed-communication", 0.10, "TensorBoard's profiler plug-in: 10%", "12",
+     "start it earlier, in smaller buckets, or send less"),
+    ("no tensor cores", "no-tensor-cores", 0.20, "TensorBoard's profiler plug-in", "07",
+     "torch.autocast, or torch.set_float32_matmul_precision('high')"),
+):  # fmt: skip
+    rule(_name, _above, _source, _chapter, _advice)(partial(_traced, _cause))
 
 
 def sizes_after_steps(seen: Seen, steps: Steps) -> list[float]:

@@ -98,6 +98,7 @@ class Watch:
         self.at_end: list[Callable[[], None]] = []
         self.facts: Counter[str] = Counter()
         self.process = psutil.Process()
+        self.main = ""  # the reader's file
         self.batch_size = 0  # of the first batch that a loader gave
         self._stepped: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()
@@ -420,7 +421,7 @@ class Watch:
             hook_seconds=self._cost_of_a_mark(), peak_bytes=float(used.ru_maxrss * MAXRSS_UNIT),
             optimizers={self._name(one): _optimizer(one) for one in self.optimizers.values()},
         )  # fmt: skip
-        found.facts = {**self.facts, "children_cpu": sum(children[:2])}
+        found.facts = {**self.facts, "children_cpu": sum(children[:2]), "main": self.main}
         if torch := getattr(self, "torch", None):
             found.facts |= _facts(torch, list(self.optimizers.values()), list(self.roots.values()))
             if self.gpu:
@@ -480,5 +481,4 @@ def _facts(torch: Any, optimizers: list[Any], roots: list[Any]) -> dict[str, Any
         "torch": str(torch.__version__),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
         "exposed": sum(map(_exposed, roots)),
-        "main": sys.argv[0],
     }
