@@ -60,6 +60,8 @@ def diagnose(
     say(f"  {len(steps.steps)} steps of {typical * 1e3:.3g} ms. Looking closer")
     looked = script.run(look=True)
     look, looked_steps = looked.look or Look(), find(looked)
+    for one, closer in zip(seen.ranks, looked.ranks, strict=True):
+        one.lines = closer.lines
     environment = [name for name in DEBUGGING if os.environ.get(name) not in (None, "", "0")]
     evidence = Evidence(seen, steps, look, environment)
     hits = [(rule, hit) for rule in RULES if (hit := rule.look(evidence)) is not None]

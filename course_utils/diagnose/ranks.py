@@ -108,6 +108,9 @@ class Ranks:
                 one.seconds = steps.typical()
                 one.parts = {name: steps.part(name) for name in steps.steps[0].parts}
                 exposed = float(seen.facts["exposed"]) * steps.synchronised(seen)
+                if closer := seen.look:
+                    regions = {sample.region for sample in closer.samples}
+                    one.lines = {name: closer.line(name)[0] for name in regions}
                 one.communicating = one.parts["communicating"] + exposed
         except ScriptError as error:
             one.error, one.status = str(error), error.status

@@ -35,7 +35,6 @@ class Warned(msgspec.Struct, array_like=True):
     text: str
     file: str
     line: int
-    category: str
 
 
 class Loader(msgspec.Struct):
@@ -51,12 +50,11 @@ class Loader(msgspec.Struct):
 
 
 class Optimizer(msgspec.Struct):
-    """An optimizer's class and how it updates: its parameters in bytes, its state in bytes."""
+    """An optimizer's class and how it updates; bytes of its parameters and of its state."""
 
     name: str
     fused: bool
     can_fuse: bool
-    parameters: int
     bytes: int
     state_bytes: int
 
@@ -104,6 +102,15 @@ class Look(msgspec.Struct):
     kept_bytes: float = 0.0  # that it grows by in a step
     traced: list[Traced] = []  # on a GPU
 
+    def line(self, region: str) -> tuple[Line, float]:
+        """The reader's line that was seen most in a region, and its share of all samples there."""
+        counts = {
+            (one.file, one.line): one.count for one in self.samples
+            if one.region == region and one.file
+        }  # fmt: skip
+        line = max(counts, key=lambda one: counts[one], default=NOWHERE)
+        return line, counts.get(line, 0) / (sum(counts.values()) or 1)
+
 
 class Seen(msgspec.Struct):
     """One pass over the script: its marks, facts about its process, and how it ended."""
@@ -136,6 +143,7 @@ class Rank(msgspec.Struct):
     seconds: float = 0.0
     parts: dict[str, float] = {}
     communicating: float = 0.0
+    lines: dict[str, Line] = {}  # by the region of a step, where the closer look saw it most
     error: str = ""
     at: float = 0.0  # when it ended, by the machine's clock
     status: int = 0

@@ -18,6 +18,7 @@ from course_utils.diagnose.records import NOWHERE, Line, Loader, Look, Mark, See
 from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
+REGION_OF = {"everything else": "outside", "waiting for data": "data", "checkpoints": "save"}
 SMALL = 10e-6  # seconds of an operator, with what Python does for it
 
 
@@ -59,15 +60,6 @@ class Evidence:
         """The line with most marks of a kind."""
         places = Counter(mark.place for mark in self.steps.of(kind) if which(mark))
         return max(places, key=lambda place: places[place], default=NOWHERE)
-
-    def in_region(self, region: str) -> tuple[Line, float]:
-        """The reader's line that was seen most in a region, and its share of all samples there."""
-        counts: Counter[Line] = Counter()
-        for sample in self.look.samples:
-            if sample.region == region and sample.file:
-                counts[sample.file, sample.line] += sample.count
-        line = max(counts, key=lambda one: counts[one], default=NOWHERE)
-        return line, counts[line] / (sum(counts.values()) or 1)
 
     def where(self, *texts: str) -> Line:
         """The first line of the script with the first of these texts that it has."""
@@ -133,7 +125,7 @@ def _(e: Evidence) -> Hit | None:
     if made is None:
         return None
     seen = f"{share:.0%} of a step waits for the next batch (num_workers={made.workers})"
-    inside, _ = e.in_region("data")
+    inside, _ = e.look.line("data")
     if made.workers == 0 and inside != NOWHERE:
         seen += f", most of it at {Path(inside[0]).name}:{inside[1]}"
     wanted = [f"workers:{n}" for n in sorted({1, e.cores}) if n > made.workers]
@@ -282,7 +274,7 @@ def _(e: Evidence) -> Hit:
     "move it out of the step, do it in a worker, or do it every 100 steps",
 )  # fmt: skip
 def _(e: Evidence) -> Hit | None:
-    share, (line, part) = e.share("everything else"), e.in_region("outside")
+    share, (line, part) = e.share("everything else"), e.look.line("outside")
     return None if line == NOWHERE else Hit(
         min(share, part), f"{share:.0%} of a step is outside of data, forward, backward and "
         f"optimizer, {part:.0%} of it at this line", line,
@@ -403,9 +395,10 @@ def _(e: Evidence) -> Hit | None:
         for part, seconds in last.parts.items() if part not in ("backward", "communicating")
     }  # fmt: skip
     share = (last.own - statistics.median(one.own for one in others)) / e.steps.whole
+    part = max(longer, key=lambda part: longer[part])
     return Hit(
         share, f"rank {last.rank} works {share:.0%} of a step longer than the others, which wait "
-        f"for it; most of that is {max(longer, key=lambda part: longer[part])}", NOWHERE,
+        f"for it; most of that is {part}", last.lines.get(REGION_OF.get(part, part), NOWHERE),
         most=share, note="at most: what it works longer",
     )  # fmt: skip
 

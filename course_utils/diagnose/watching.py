@@ -397,7 +397,7 @@ class Watch:
         def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
             theirs = self.places.is_theirs(filename)
             file, line = (filename, lineno) if theirs else self.places.line(sys._getframe(1))
-            self.warned.append(Warned(str(message), file, line, category.__name__))
+            self.warned.append(Warned(str(message), file, line))
             old(message, category, filename, lineno, *rest)
 
         return show
@@ -453,7 +453,7 @@ def _optimizer(thing: Any) -> Optimizer:
     group = thing.param_groups[0]
     return Optimizer(
         type(thing).__name__, bool(group.get("fused")), "fused" in group,
-        sum(p.numel() for p in updated), sum(p.nbytes for p in updated),
+        sum(p.nbytes for p in updated),
         sum(x.nbytes for x in kept if hasattr(x, "element_size")),
     )  # fmt: skip
 
