@@ -54,7 +54,7 @@ def diagnose(
     seen = script.run()
     steps = find(seen)
     elsewhere = float(seen.facts.get("children_cpu", 0.0)) > CHILDREN and not _trains(seen)
-    if steps is None or elsewhere:
+    if steps is None or elsewhere or seen.ended == "no time":
         return _without_steps(script, seen)
     typical = steps.typical()
     say(f"  {len(steps.steps)} steps of {typical * 1e3:.3g} ms. Looking closer")
@@ -228,21 +228,27 @@ def _without_steps(script: Runs, seen: Seen) -> Report:
         raise ScriptError(seen.error, seen.exit_code)
     kinds = Counter(mark.kind for mark in seen.marks)
     said = ", ".join(f"{n} × {kind}" for kind, n in kinds.items()) or "nothing of torch's"
-    notes = [f"Seen in this process: {said}. The script {seen.ended}."]
+    late = seen.ended == "no time"
+    notes = [f"Seen in this process: {said}. The script {'was stopped' if late else seen.ended}."]
     children = float(seen.facts.get("children_cpu", 0.0))
-    if kinds["step"]:
+    if kinds["step"] and not late:
         notes.append(f"That is too few: {LEAST + 1} steps are the least.")
-    if seen.ended == "no time":
-        notes.append("It made no step in time: fewer data or --seconds 120 may help.")
+    if late:
+        notes.append(
+            f"It made no further step in time, and was at {seen.facts.get('stopped_at')}: if it "
+            "doesn't hang there, fewer data or --seconds 120 may help."
+        )
     if children > CHILDREN and not _trains(seen):
         notes.append(
             f"Its child processes used {children:.0f} s of CPU time: if they train (mp.spawn), "
             "call the training function directly, or start the ranks by torchrun."
         )
-    notes.append(
-        "A step is found by a torch.optim optimizer, else by backward(), else by a DataLoader."
-    )
+    if not kinds["step"]:
+        notes.append(
+            "A step is found by a torch.optim optimizer, else by backward(), else by a DataLoader."
+        )
+    verdict = "it stopped making steps" if late and kinds["step"] else "no steps found"
     return Report(
-        script.path, script.arguments, "no steps found", 0, 0.0, 0.0, 0.0, {}, 0.0, 0.0,
+        script.path, script.arguments, verdict, 0, 0.0, 0.0, 0.0, {}, 0.0, 0.0,
         _memory(seen), 0.0, [], [], {}, {"torch": str(seen.facts.get("torch", ""))}, notes,
     )  # fmt: skip

@@ -43,6 +43,7 @@ class Pass:
     def __init__(self, order: Order) -> None:
         self.order, self.watch = order, Watch(order.steps, order.seconds, order.together)
         self.looker: Any = None
+        self.stopped_at = ""  # the reader's line, where the time was over
 
     def install(self) -> None:
         from course_utils.diagnose import changes
@@ -64,7 +65,8 @@ class Pass:
         finally:
             self.watch.remove()
         seen.change, seen.error, seen.exit_code = self.order.change, error, code
-        seen.ended = "no time" if self.watch.facts["no_time"] else ended
+        seen.ended = "no time" if self.stopped_at else ended
+        seen.facts["stopped_at"] = self.stopped_at
         seen.applied = self.watch.facts["applied"]
         seen.look = self.looker.look() if self.looker else None
         return seen
@@ -111,9 +113,10 @@ def main(path: str) -> int:
     one.watch.main = os.path.abspath(order.script)
     _end_with_parent()
 
-    def stop(_number: int, _frame: Any) -> None:
+    def stop(_number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        one.watch.facts["no_time"] = 1
+        file, line = one.watch.places.line(frame)
+        one.stopped_at = f"{os.path.basename(file)}:{line}" if line else "a library"
         raise Enough
 
     signal.signal(signal.SIGTERM, stop)

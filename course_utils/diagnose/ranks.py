@@ -104,6 +104,8 @@ class Ranks:
         try:
             seen = script.run(change, look, str(together), self._late)
             one.error, one.status = seen.error, seen.exit_code
+            if seen.ended == "no time":
+                one.error = f"It made no further step, and was at {seen.facts['stopped_at']}."
             if steps := find(seen):
                 one.seconds = steps.typical()
                 one.parts = {name: steps.part(name) for name in steps.steps[0].parts}

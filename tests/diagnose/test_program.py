@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from course_utils.__main__ import main
-from course_utils.diagnose import diagnosis, records, rules
+from course_utils.diagnose import diagnosis, passes, records, rules
 from course_utils.diagnose.notebook import watch
 from course_utils.diagnose.page import page
 from course_utils.diagnose.passes import Script, ScriptError
@@ -83,6 +83,17 @@ def test_what_it_sets_before_torch_is_imported_still_counts(script):
         'import os\nos.environ["OMP_NUM_THREADS"] = "1"' + textwrap.dedent(TRAINS), "12"
     ).run()
     assert seen.facts["threads"] == 1
+
+
+@pytest.mark.thorough("course_utils/diagnose", "tests/diagnose")
+def test_a_script_that_hangs_is_stopped_and_its_line_is_named(script, monkeypatch):
+    monkeypatch.setattr(passes, "START_SECONDS", 20.0)
+    hangs = (
+        TRAINS.replace("sys, torch", "sys, time, torch") + "        time.sleep(3600 * (step == 6))"
+    )
+    report = diagnosis.diagnose(script(hangs, "100", seconds=1.0))
+    assert report.verdict == "it stopped making steps"
+    assert "was at train.py:9" in " ".join(report.notes)
 
 
 def test_no_process_is_left_running(script, tmp_path):
