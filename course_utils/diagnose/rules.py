@@ -39,7 +39,12 @@ class Evidence:
 
     @property
     def cores(self) -> int:
-        return self.number("cores") or 1
+        """Cores for each rank."""
+        return max(self.number("cores") // (len(self.seen.ranks) or 1), 1)
+
+    @property
+    def cores_words(self) -> str:
+        return f"{self.cores} cores" + " for each rank" * bool(self.seen.ranks)
 
     @property
     def gpu(self) -> bool:
@@ -138,7 +143,7 @@ def _(e: Evidence) -> Hit | None:
 )  # fmt: skip
 def _(e: Evidence) -> Hit:
     workers = e.loader.workers if e.loader else 0
-    said = f"{workers} workers on {e.cores} cores"
+    said = f"{workers} workers on {e.cores_words}"
     return Hit(workers / e.cores, said, e.loader_line, [f"workers:{e.cores}", "workers:0"])
 
 
@@ -169,8 +174,18 @@ def _(e: Evidence) -> Hit | None:
 )  # fmt: skip
 def _(e: Evidence) -> Hit | None:
     threads, line = e.number("threads"), e.where("set_num_threads")
-    said = f"{threads} threads on {e.cores} cores"
+    said = f"{threads} threads on {e.cores_words}"
     return None if e.gpu else Hit(threads / e.cores, said, line, [f"threads:{e.cores}"])
+
+
+@rule(
+    "few-threads", 1.9, "LUMI #110: torchrun sets OMP_NUM_THREADS=1 for several ranks", "12",
+    "set OMP_NUM_THREADS before torchrun: cores divided by ranks",
+)  # fmt: skip
+def _(e: Evidence) -> Hit | None:
+    said = f"1 thread on {e.cores_words}"
+    is_one = e.seen.ranks and e.number("threads") == 1 and not e.gpu
+    return Hit(e.cores, said, NOWHERE, [f"threads:{e.cores}"]) if is_one else None
 
 
 @rule(
@@ -386,7 +401,7 @@ def _(e: Evidence) -> Hit:
     "give each rank as much to do, and see what that one does more of",
 )  # fmt: skip
 def _(e: Evidence) -> Hit | None:
-    order = sorted(e.seen.ranks, key=lambda one: one.own)
+    order = sorted((one for one in e.seen.ranks if one.parts), key=lambda one: one.own)
     if len(order) < 2:
         return None
     last, others = order[-1], order[:-1]

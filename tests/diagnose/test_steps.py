@@ -2,7 +2,8 @@
 
 import pytest
 
-from course_utils.diagnose.records import Mark, Seen
+from course_utils.diagnose.records import Look, Mark, Rank, Seen
+from course_utils.diagnose.rules import RULES, Evidence
 from course_utils.diagnose.steps import find
 
 KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
@@ -58,6 +59,20 @@ def test_every_second_of_a_step_is_in_one_part():
     assert found is not None
     for step in found.steps:
         assert sum(step.parts.values()) == pytest.approx(step.seconds)
+
+
+@pytest.mark.parametrize(
+    "threads, ranks, rule",
+    [(8, 0, ""), (9, 0, "threads"), (8, 2, "threads"), (4, 2, ""), (1, 2, "few-threads"),
+     (1, 0, ""), (1, 8, "")],
+)  # fmt: skip
+def test_threads_are_held_against_the_cores_of_a_rank(threads, ranks, rule):
+    record = seen("NFBS" * 10)
+    record.facts = {"threads": threads, "cores": 8}
+    record.ranks = [Rank(i) for i in range(ranks)]
+    evidence = Evidence(record, find(record), Look())
+    hits = {one.name for one in RULES if one.look(evidence)}
+    assert hits & {"threads", "few-threads"} == ({rule} if rule else set())
 
 
 def test_one_slow_step_moves_the_typical_one_little():
