@@ -84,7 +84,7 @@ def diagnose(
         for name, one in tried.items()
     }
     found = [_finding(rule, hit, gains, before, noise) for rule, hit in hits]
-    report = _report(script, evidence, before, found, noise)
+    report = _report(script, evidence, before, found)
     report.verdict = _verdict(report, noise)
     report.overhead["marks"] = len(seen.marks) * seen.hook_seconds / _time_of_marks(seen)
     if looked_steps:
@@ -131,20 +131,22 @@ def _finding(
     )
 
 
-def _report(
-    script: Runs, evidence: Evidence, before: float, found: list[Finding], noise: float
-) -> Report:
+def _worth(gain: Gain) -> bool:
+    """Whether a gain is worth a finding, or isn't decided; a bound is seen in one run alone."""
+    least = max(WORTH, 2 * gain.noise) if gain.measured else WORTH
+    return 1 - gain.after / gain.before > least or (gain.measured and gain.noise > NOISY)
+
+
+def _report(script: Runs, evidence: Evidence, before: float, found: list[Finding]) -> Report:
     steps, seen = evidence.steps, evidence.seen
     low, _, high = statistics.quantiles(steps.times, n=4)
-    least = max(WORTH, 2 * noise)
     kept, none = list[Finding](), list[Gain]()
     for one in found:
-        saved = 1 - one.gain.after / one.gain.before if one.gain else 0.0
-        undecided = noise > NOISY and one.gain is not None and one.gain.measured
-        if saved > least or one.memory or one.gain is None or undecided:
+        gain = one.gain
+        if gain is None or one.memory or _worth(gain):
             kept.append(one)
         else:
-            none += one.tried or [one.gain]
+            none += one.tried or [gain]
     kept.sort(key=lambda one: one.gain.after if one.gain else before)
     machine = {name: str(seen.facts.get(name, "")) for name in ("torch", "gpu", "cores", "threads")}
     return Report(
