@@ -11,7 +11,7 @@ from typing import Protocol
 
 from course_utils.diagnose import changes
 from course_utils.diagnose.passes import DEBUGGING, ScriptError
-from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen
+from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen, in_words
 from course_utils.diagnose.rules import RULES, Evidence, Hit, Rule, growth, sizes_after_steps
 from course_utils.diagnose.steps import LEAST, PARTS, Steps, find
 
@@ -210,7 +210,7 @@ def _notes(evidence: Evidence, lines: set[int]) -> list[str]:
     said = dict.fromkeys((w.text.splitlines()[0], w.file, w.line) for w in evidence.seen.warned)
     for text, file, line in said:
         if line not in lines:
-            place = f"{os.path.basename(file)}:{line}: " if file else ""
+            place = f"{in_words(file, line)}: " if file else ""
             notes.append(f"Warning at {place}{text[:160]}")
     if evidence.steps.by != "optimizer":
         notes.append(

@@ -44,18 +44,7 @@ def watch(
     is the text. Raises: ScriptError with its traceback where it fails before it has made steps.
     """
     said = (lambda text: print(text, file=sys.stderr)) if sys.stderr.isatty() else _nothing
-    report = diagnose(Function(function, steps), minutes, try_changes, said)
-    for one in report.findings:
-        one.file = _cell(one.file)
-    return report
-
-
-def _cell(file: str) -> str:
-    """A cell by its number, as IPython's tracebacks have it; another file by its path."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    named = shell.compile.format_code_name(file) if shell else None
-    return " ".join(named).lower().replace("in[", "In[") if named else file
+    return diagnose(Function(function, steps), minutes, try_changes, said)
 
 
 def magic(shell: Any, line: str, cell: str | None = None) -> None:

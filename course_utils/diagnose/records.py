@@ -1,11 +1,21 @@
 """What crosses from a watched run to the command, and from the command to other programs."""
 
+import os
+import sys
 from typing import Any
 
 import msgspec
 
 Line = tuple[str, int]  # a file and a line in it
 NOWHERE: Line = ("", 0)
+
+
+def in_words(file: str, line: int) -> str:
+    """A place as its reader knows it: `train.py:12`, in a notebook `In[3], line 12`."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    cell = shell.compile.format_code_name(file) if shell and file else None
+    return f"{cell[1]}, line {line}" if cell else f"{os.path.basename(file)}:{line}"
 
 
 class Mark(msgspec.Struct, array_like=True):

@@ -3,7 +3,7 @@
 import os
 import textwrap
 
-from course_utils.diagnose import changes
+from course_utils.diagnose import changes, records
 from course_utils.diagnose.diagnosis import NOISY
 from course_utils.diagnose.records import Finding, Report
 from snapshots_and_traces.units import seconds_text, size_text
@@ -37,7 +37,7 @@ def remarks(report: Report) -> list[str]:
 
 
 def where(one: Finding) -> str:
-    return f"{os.path.basename(one.file)}:{one.line}" if one.line else "this run"
+    return records.in_words(one.file, one.line) if one.line else "this run"
 
 
 def steps_words(report: Report) -> str:

@@ -5,16 +5,16 @@ the number that its threshold is compared with. Its changes are then tried one b
 a finding prints was measured.
 """
 
+import itertools
 import linecache
 import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from course_utils.core.measurement import format_seconds
-from course_utils.diagnose.records import NOWHERE, Line, Loader, Look, Mark, Seen
+from course_utils.diagnose.records import NOWHERE, Line, Loader, Look, Mark, Seen, in_words
 from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
@@ -67,12 +67,13 @@ class Evidence:
         return max(places, key=lambda place: places[place], default=NOWHERE)
 
     def where(self, *texts: str) -> Line:
-        """The first line of the script with the first of these texts that it has."""
+        """The first line with the first of these texts: of the script, or of what trains."""
         main = str(self.seen.facts.get("main", ""))
-        for text in texts:
-            for number, line in enumerate(linecache.getlines(main), 1):
+        trains = next((m.file for m in self.seen.marks if m.kind == "backward"), "")
+        for text, file in itertools.product(texts, dict.fromkeys((main, trains))):
+            for number, line in enumerate(linecache.getlines(file), 1):
                 if text in line and not line.lstrip().startswith("#"):
-                    return main, number
+                    return file, number
         return NOWHERE
 
 
@@ -132,7 +133,7 @@ def _(e: Evidence) -> Hit | None:
     seen = f"{share:.0%} of a step waits for the next batch (num_workers={made.workers})"
     inside, _ = e.look.line("data")
     if made.workers == 0 and inside != NOWHERE:
-        seen += f", most of it at {Path(inside[0]).name}:{inside[1]}"
+        seen += f", most of it at {in_words(*inside)}"
     wanted = [f"workers:{n}" for n in sorted({1, e.cores}) if n > made.workers]
     return Hit(share, seen, e.loader_line, [*wanted, "first-batch"], share)
 
