@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     diagnose.add_argument("--no-changes", action="store_true", help="measure no gain")
     diagnose.add_argument("--show", action="store_true", help="show what the script prints")
     diagnose.add_argument("--json", type=Path, help="file for the report, for other programs")
+    diagnose.add_argument("--html", type=Path, help="file for the report as one offline page")
     diagnose.add_argument("script", help="your script; it isn't changed")
     diagnose.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     command("predict", _predict, "predict the kept peaks of memory anew")

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from course_utils.diagnose.watching import Watch
+from course_utils.diagnose.watching import Watch, parameters
 
 WORKERS_ONLY = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 Change = Callable[[Watch, int], None]
@@ -38,22 +38,32 @@ def in_words(name: str) -> str:
     return CHANGES[what][1].format(number)
 
 
+def _instead(watch: Watch, owner: Any, name: str, call: Callable[..., Any]) -> None:
+    """Calls this in the place of an attribute, with the old one before the arguments; each call is
+    counted as applied.
+    """
+
+    def make(old: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(*args: Any, **kwargs: Any) -> Any:
+            watch.facts["applied"] += 1
+            return call(old, *args, **kwargs)
+
+        return changed
+
+    watch.replace(owner, name, make)
+
+
 def _loader_arguments(watch: Watch, update: Callable[[dict[str, Any]], None]) -> None:
     from torch.utils.data import DataLoader
 
     signature = inspect.signature(DataLoader.__init__)
 
-    def make(old: Callable[..., Any]) -> Callable[..., Any]:
-        def construct(loader: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(loader, *args, **kwargs)
-            update(bound.arguments)
-            watch.facts["applied"] += 1
-            bound.arguments.pop("self")
-            old(loader, **bound.arguments)
+    def construct(old: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        arguments = signature.bind(*args, **kwargs).arguments
+        update(arguments)
+        old(arguments.pop("self"), **arguments)
 
-        return construct
-
-    watch.replace(DataLoader, "__init__", make)
+    _instead(watch, DataLoader, "__init__", construct)
 
 
 @change("workers", "num_workers={}")
@@ -79,19 +89,14 @@ def _persistent(watch: Watch, _number: int) -> None:
 def _first_batch(watch: Watch, _number: int) -> None:
     from torch.utils.data import DataLoader
 
-    def make(old: Callable[..., Any]) -> Callable[..., Any]:
-        def iterate(loader: Any) -> Iterator[Any]:
-            first = next(old(loader))
-            watch.facts["applied"] += 1
-            try:
-                times: Any = range(len(loader))
-            except TypeError:
-                times = itertools.count()
-            return (first for _ in times)
+    def iterate(old: Callable[..., Any], loader: Any) -> Iterator[Any]:
+        first = next(old(loader))
+        try:
+            return itertools.repeat(first, len(loader))
+        except TypeError:  # a loader without a length
+            return itertools.repeat(first)
 
-        return iterate
-
-    watch.replace(DataLoader, "__iter__", make)
+    _instead(watch, DataLoader, "__iter__", iterate)
 
 
 @change("threads", "{} threads for each process")
@@ -105,19 +110,10 @@ def _threads(watch: Watch, number: int) -> None:
 
 @change("no-anomaly", "anomaly detection off")
 def _no_anomaly(watch: Watch, _number: int) -> None:
-    torch = watch.torch
-
-    def off(_old: Any) -> Callable[..., Any]:
-        def nothing(*args: Any, **kwargs: Any) -> Any:
-            watch.facts["applied"] += 1
-            return contextlib.nullcontext()
-
-        return nothing
-
-    watch.replace(torch.autograd, "set_detect_anomaly", off)
-    watch.replace(torch.autograd, "detect_anomaly", off)
-    watch.replace(torch.autograd.anomaly_mode, "set_detect_anomaly", off)
-    watch.replace(torch.autograd.anomaly_mode, "detect_anomaly", off)
+    autograd = watch.torch.autograd
+    for owner in (autograd, autograd.anomaly_mode):
+        for name in ("set_detect_anomaly", "detect_anomaly"):
+            _instead(watch, owner, name, lambda *_, **__: contextlib.nullcontext())
 
 
 @change("float32", "float32 in the place of float64")
@@ -143,7 +139,7 @@ def _float32(watch: Watch, _number: int) -> None:
         watch.replace(owner, "double", lambda _old: lambda thing: thing.to(torch.float64))
     for name in ("from_numpy", "tensor", "as_tensor", "zeros", "ones", "randn", "rand"):
         watch.replace(torch, name, as_float)
-    _each_batch(watch, lambda batch: _map(batch, lambda x: _cast(watch, x)))
+    _each_batch(watch, lambda batch: tree_map(lambda x: _cast(watch, x), batch))
 
 
 def _cast(watch: Watch, value: Any) -> Any:
@@ -156,13 +152,7 @@ def _cast(watch: Watch, value: Any) -> Any:
 
 @change("no-save", "no checkpoint written")
 def _no_save(watch: Watch, _number: int) -> None:
-    def off(_old: Any) -> Callable[..., Any]:
-        def nothing(*args: Any, **kwargs: Any) -> None:
-            watch.facts["applied"] += 1
-
-        return nothing
-
-    watch.replace(watch.torch, "save", off)
+    _instead(watch, watch.torch, "save", lambda *_, **__: None)
 
 
 @change("fused", "the optimizer with fused=True")
@@ -192,10 +182,7 @@ def _gc_freeze(watch: Watch, _number: int) -> None:
 
 def unused(watch: Watch) -> list[Any]:
     """Parameters of the outermost modules that get a gradient and that no optimizer updates."""
-    updated = {
-        id(p) for o in watch.optimizers.values() for group in o.param_groups
-        for p in group["params"]
-    }  # fmt: skip
+    updated = {id(p) for p in parameters(watch.optimizers.values())}
     every = {id(p): p for module in watch.roots.values() for p in module.parameters()}
     return [p for i, p in every.items() if i not in updated and p.grad is not None]
 
@@ -265,12 +252,16 @@ def _stack_arrays(watch: Watch, _number: int) -> None:
 @change("trimmed", "each batch cut at its longest sequence")
 def _trimmed(watch: Watch, _number: int) -> None:
     def trim(batch: Any) -> Any:
-        lengths = [found for x in _tensors(batch) if (found := padding(x))]
+        lengths = [found for x in tensors(batch) if (found := padding(x))]
         if not lengths:
             return batch
         width, keep, _share = lengths[0]
         watch.facts["applied"] += 1
-        return _map(batch, lambda x: x[:, :keep] if x.dim() > 1 and x.size(1) == width else x)
+
+        def cut(x: Any) -> Any:
+            return x[:, :keep] if getattr(x, "ndim", 0) > 1 and x.shape[1] == width else x
+
+        return tree_map(cut, batch)
 
     _each_batch(watch, trim)
 
@@ -291,41 +282,30 @@ def padding(ids: Any) -> tuple[int, int, float] | None:
 def _each_batch(watch: Watch, update: Callable[[Any], Any]) -> None:
     from torch.utils.data import dataloader
 
-    def make(old: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda iterator: update(old(iterator))
-
-    watch.replace(dataloader._BaseDataLoaderIter, "__next__", make)
+    iterator = dataloader._BaseDataLoaderIter
+    watch.replace(iterator, "__next__", lambda old: lambda one: update(old(one)))
 
 
-def _tensors(batch: Any) -> Iterator[Any]:
-    if hasattr(batch, "element_size"):
-        yield batch
-    elif isinstance(batch, dict):
-        yield from (x for value in batch.values() for x in _tensors(value))
-    elif isinstance(batch, list | tuple):
-        yield from (x for value in batch for x in _tensors(value))
+def tree_map(function: Callable[[Any], Any], batch: Any) -> Any:
+    from torch.utils._pytree import tree_map
+
+    return tree_map(function, batch)
 
 
-def _map(batch: Any, function: Callable[[Any], Any]) -> Any:
-    if hasattr(batch, "element_size"):
-        return function(batch)
-    if isinstance(batch, dict):
-        return {key: _map(value, function) for key, value in batch.items()}
-    if isinstance(batch, list | tuple) and not hasattr(batch, "_fields"):
-        return type(batch)(_map(value, function) for value in batch)
-    return batch
+def tensors(value: Any) -> list[Any]:
+    """The tensors in lists, dictionaries and dataclasses inside of one another."""
+    from torch.utils._pytree import tree_leaves
+
+    value = vars(value) if hasattr(value, "__dataclass_fields__") else value
+    return [x for x in tree_leaves(value) if hasattr(x, "element_size")]
 
 
 @change("dynamic", "torch.compile(dynamic=True)")
 def _dynamic(watch: Watch, _number: int) -> None:
-    def make(old: Callable[..., Any]) -> Callable[..., Any]:
-        def compile_it(*args: Any, **kwargs: Any) -> Any:
-            watch.facts["applied"] += 1
-            return old(*args, **{**kwargs, "dynamic": True})
+    def compile_it(old: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return old(*args, **{**kwargs, "dynamic": True})
 
-        return compile_it
-
-    watch.replace(watch.torch, "compile", make)
+    _instead(watch, watch.torch, "compile", compile_it)
 
 
 @change("no-profiler", "without the profiler")
@@ -333,17 +313,10 @@ def _no_profiler(watch: Watch, _number: int) -> None:
     from torch.autograd.profiler import profile as older
     from torch.profiler import profile
 
-    def off(_old: Any) -> Callable[..., Any]:
-        def nothing(self: Any, *args: Any, **kwargs: Any) -> Any:
-            watch.facts["applied"] += 1
-            return self
-
-        return nothing
-
-    for name in ("start", "stop", "step", "export_chrome_trace"):
-        watch.replace(profile, name, off)
-    for name in ("__enter__", "__exit__"):
-        watch.replace(older, name, off)
+    names = {profile: ("start", "stop", "step", "export_chrome_trace")}
+    for owner, all_of_it in (names | {older: ("__enter__", "__exit__")}).items():
+        for name in all_of_it:
+            _instead(watch, owner, name, lambda _old, profiler, *_, **__: profiler)
 
 
 @change("clean-environment", "without the debugging variables")

@@ -5,19 +5,20 @@ operator; another follows each loss's graph to the forwards that it came from.
 """
 
 import gc
+import linecache
 import os
 import re
 import statistics
 import sys
 import threading
 import time
-from collections import Counter
-from pathlib import Path
+from collections import Counter, deque
 from typing import Any
 
-from course_utils.diagnose.changes import padding, unused
+from course_utils.diagnose.changes import padding, tensors, unused
 from course_utils.diagnose.records import NOWHERE, Line, Look, Sample
-from course_utils.diagnose.watching import FINDING_ROOTS, Watch
+from course_utils.diagnose.tracing import Tracer
+from course_utils.diagnose.watching import FINDING_ROOTS, Watch, parameters
 
 HERE = os.path.dirname(__file__)
 EVERY = 0.002  # seconds between samples
@@ -28,6 +29,7 @@ NODES = 200_000  # of a graph that are followed
 LEAST_REPEATS = 8  # of the same operators on the same parameters, to be a loop over samples
 LONGEST_LOOP = 400  # operators in one turn of it
 KEPT_LEAST = 1024  # bytes a step
+HOLDERS = (list, dict, tuple, deque)
 
 
 class Looker:
@@ -48,7 +50,8 @@ class Looker:
         self._alive: list[tuple[int, float]] = []
         self._first_ids: set[int] = set()
         self._padding: list[tuple[float, float]] = []
-        watch.least = KEPT_FROM + KEPT_STEPS
+        self._tracer = Tracer(watch.torch, KEPT_FROM + KEPT_STEPS) if watch.gpu else None
+        watch.least = self._tracer.end if self._tracer else KEPT_FROM + KEPT_STEPS
         watch.after_step.append(self._after_step)
         watch.at_forward.append(self._at_forward)
         watch.after_forward.append(self._after_forward)
@@ -61,9 +64,8 @@ class Looker:
         if step == self._step:  # another optimizer of the same step
             return
         self._step = step
-        if step == FINDING_ROOTS and not self._sampling.is_alive():
-            self._sampling.start()
         if step == FINDING_ROOTS:
+            self._sampling.start()
             self._unused_gradients()
         if step == GRAPH_STEP:
             self._unused_forwards()
@@ -71,16 +73,18 @@ class Looker:
             self._mode = _operators(self.watch)
             self._mode.__enter__()
         if step == OPERATOR_STEP and self._mode is not None:
-            self._mode.__exit__(None, None, None)
+            self._end_mode()
             self._read_operators()
         if KEPT_FROM <= step < KEPT_FROM + KEPT_STEPS:
             self._keep(step)
+        if self._tracer:
+            self._tracer.after_step(step)
 
     def _at_forward(self, module: Any, args: Any) -> None:
         if not FINDING_ROOTS <= self._step <= KEPT_FROM:
             return
-        for one in args:
-            if hasattr(one, "element_size") and (pads := padding(one)):
+        for one in tensors(args):
+            if pads := padding(one):
                 self._padding.append((pads[2], 1 - pads[1] / pads[0]))
         if self._step == OPERATOR_STEP - 1 and any(True for _ in module.parameters()):
             if module is not self._root:
@@ -88,17 +92,11 @@ class Looker:
             self._arguments.append(args)
 
     def _after_forward(self, module: Any, output: Any) -> None:
-        if self._step != GRAPH_STEP - 1:
-            return
-        line = self.watch.places.line(sys._getframe(2))
-        nodes = [x.grad_fn for x in _tensors(output) if x.grad_fn is not None]
-        if nodes:
-            self._forwards.append((nodes, line))
+        if self._step == GRAPH_STEP - 1 and (nodes := _nodes(output)):
+            self._forwards.append((nodes, self.watch.places.line(sys._getframe(2))))
 
-    def _at_backward(self, tensors: Any) -> None:
-        if self._step != GRAPH_STEP - 1:
-            return
-        ahead = [x.grad_fn for x in _tensors(tensors) if x.grad_fn is not None]
+    def _at_backward(self, loss: Any) -> None:
+        ahead = _nodes(loss) if self._step == GRAPH_STEP - 1 else []
         while ahead and len(self._reached) < NODES:
             node = ahead.pop()
             if node is not None and node not in self._reached:
@@ -120,16 +118,11 @@ class Looker:
         found = unused(self.watch)
         self.found.unused_parameters = len(found)
         self.found.unused_gradients = sum(p.numel() for p in found)
-        self.found.trained_parameters = sum(
-            p.numel() for o in self.watch.optimizers.values() for group in o.param_groups
-            for p in group["params"]
-        )  # fmt: skip
+        trained = parameters(self.watch.optimizers.values())
+        self.found.trained_parameters = sum(p.numel() for p in trained)
 
     def _unused_forwards(self) -> None:
-        lost = [
-            line for nodes, line in self._forwards
-            if not any(node in self._reached for node in nodes)
-        ]  # fmt: skip
+        lost = [line for nodes, line in self._forwards if not self._reached.intersection(nodes)]
         self.found.unused_forwards = float(len(lost))
         self.found.unused_forward = lost[0] if lost else NOWHERE
         self._forwards, self._reached = [], set()
@@ -145,16 +138,15 @@ class Looker:
             self.found.per_sample = log.lines[at]
 
     def _keep(self, step: int) -> None:
-        """Bytes of the Python tensors that are alive after a step."""
+        """Notes the bytes of the Python tensors that are alive after a step."""
         alive = self._live()
-        seen: dict[int, int] = {}
-        for x in alive:
-            if x.layout == self.watch.torch.strided and x.device.type != "meta":
-                storage = x.untyped_storage()
-                seen[storage.data_ptr()] = storage.nbytes()
-        if not self._alive:
-            self._first_ids = {id(x) for x in alive}
-        self._alive.append((step, float(sum(seen.values()))))
+        storages = [
+            x.untyped_storage() for x in alive
+            if x.layout == self.watch.torch.strided and x.device.type != "meta"
+        ]  # fmt: skip
+        self._first_ids = self._first_ids or {id(x) for x in alive}
+        sizes = {one.data_ptr(): one.nbytes() for one in storages}
+        self._alive.append((step, float(sum(sizes.values()))))
 
     def _live(self) -> list[Any]:
         torch = self.watch.torch
@@ -171,19 +163,15 @@ class Looker:
         per_step = (statistics.median(sizes[-third:]) - statistics.median(sizes[:third])) / steps
         if per_step < KEPT_LEAST:
             return
-        holders: Counter[int] = Counter()
-        things: dict[int, Any] = {}
-        for x in [x for x in self._live() if id(x) not in self._first_ids][:2000]:
-            for holder in gc.get_referrers(x):
-                if type(holder) in (list, dict, tuple) or type(holder).__name__ == "deque":
-                    holders[id(holder)] += 1
-                    things[id(holder)] = holder
-        for which, count in holders.most_common(5):
+        self.found.kept_bytes = per_step
+        come = [x for x in self._live() if id(x) not in self._first_ids][:2000]
+        holding = [h for x in come for h in gc.get_referrers(x) if isinstance(h, HOLDERS)]
+        things = {id(holder): holder for holder in holding}
+        for which, count in Counter(map(id, holding)).most_common(5):
             name, line = self._named(things[which])
             if name and count >= 3:
                 self.found.kept, self.found.kept_line = name, line
-                break
-        self.found.kept_bytes = per_step
+                return
 
     def _named(self, thing: Any) -> tuple[str, Line]:
         """A container's name in the reader's code, and the line that adds to it."""
@@ -224,17 +212,24 @@ class Looker:
         self.found.per_sample_gain = max(slow - fast, 0.0)
 
     def stop(self) -> None:
-        """Ends the sampling, and the dispatch mode where the run ended in its step."""
+        """Ends the sampling; the dispatch mode and the trace too, where the run ended in them."""
         self._stop.set()
         sys.setswitchinterval(self._switching)
-        if self._mode is not None and self._step < OPERATOR_STEP:
+        self._end_mode()
+        if self._tracer:
+            self._tracer.stop()
+
+    def _end_mode(self) -> None:
+        if self._mode is not None and self._mode.on:
             self._mode.__exit__(None, None, None)
-            self._mode = None
+            self._mode.on = False
 
     def look(self) -> Look:
         """All that was found; after the last step, in the process that ran it."""
         self.stop()
         self._batch_once()
+        if self._tracer:
+            self.found.traced = self._tracer.read(self.watch.main)
         if self._padding:
             self.found.padded_share = statistics.mean(share for share, _ in self._padding)
             self.found.padded_everywhere = statistics.mean(cut for _, cut in self._padding)
@@ -255,7 +250,7 @@ def _operators(watch: Watch) -> Any:
             self.bytes: Counter[str] = Counter()
             self.calls: list[tuple[Any, ...]] = []
             self.lines: list[Line] = []
-            self.count = 0
+            self.count, self.on = 0, True
             self.parameters = {
                 p.data_ptr() for m in watch.roots.values() for p in m.parameters()
             }  # fmt: skip
@@ -265,10 +260,10 @@ def _operators(watch: Watch) -> Any:
         ) -> Any:
             out = func(*args, **(kwargs or {}))
             self.count += watch.region != "data"
-            for x in _tensors(out):
+            for x in tensors(out):
                 self.bytes[str(x.dtype)] += x.numel() * x.element_size()
             if watch.region in ("forward", "outside"):
-                used = [x.data_ptr() for x in _tensors(args) if x.layout == torch.strided]
+                used = [x.data_ptr() for x in tensors(args) if x.layout == torch.strided]
                 self.calls.append((func, *(p for p in used if p in self.parameters)))
                 self.lines.append(watch.places.line(sys._getframe(1)))
             return out
@@ -291,27 +286,19 @@ def loop(calls: list[Any]) -> tuple[int, int, int]:
                 continue
             turns = run // length + 1
             at = i - run - length
-            if turns > 2 and length * turns > best[0] * best[1] and _uses(calls, at, length):
+            if (
+                turns > 2
+                and length * turns > best[0] * best[1]
+                and any(len(call) > 1 for call in calls[at : at + length])
+            ):
                 best = length, turns, at
             run = 0
     return best
 
 
-def _uses(calls: list[Any], at: int, length: int) -> bool:
-    return any(len(call) > 1 for call in calls[at : at + length])
-
-
-def _tensors(value: Any, depth: int = 4) -> Any:
-    if hasattr(value, "element_size"):
-        yield value
-    elif depth and isinstance(value, dict):
-        for one in value.values():
-            yield from _tensors(one, depth - 1)
-    elif depth and isinstance(value, list | tuple):
-        for one in value:
-            yield from _tensors(one, depth - 1)
-    elif depth and hasattr(value, "__dataclass_fields__"):
-        yield from _tensors(vars(value), depth - 1)
+def _nodes(outputs: Any) -> list[Any]:
+    """The graph's nodes that made these."""
+    return [x.grad_fn for x in tensors(outputs) if x.grad_fn is not None]
 
 
 def _has_dict(value: Any) -> bool:
@@ -321,8 +308,5 @@ def _has_dict(value: Any) -> bool:
 def _adds_to(file: str, name: str) -> int:
     """The first line that adds to what has this name; 0 where none does."""
     adds = re.compile(rf"\b{re.escape(name)}(\.(append|extend|add|insert)\(|\[.*\]\s*=|\s*\+=)")
-    try:
-        lines = Path(file).read_text(errors="replace").splitlines()
-    except OSError:
-        return 0
-    return next((i for i, text in enumerate(lines, 1) if adds.search(text)), 0)
+    lines = enumerate(linecache.getlines(file), 1)
+    return next((number for number, text in lines if adds.search(text)), 0)

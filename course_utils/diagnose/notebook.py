@@ -1,16 +1,16 @@
-"""Diagnoses a training function in the notebook's own process."""
+"""Diagnoses a training function in the notebook's own process: `watch`, and `%diagnose`."""
 
+import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
-from course_utils.diagnose import changes
 from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.looking import Looker
-from course_utils.diagnose.program import theirs
+from course_utils.diagnose.program import Order, Pass
 from course_utils.diagnose.records import Report, Seen
-from course_utils.diagnose.watching import Enough, Watch
+from course_utils.diagnose.report import in_words
 
 
 @dataclass
@@ -19,32 +19,20 @@ class Function:
 
     function: Callable[[], Any]
     steps: int = 40
-    seconds: float = 20.0
     path: str = "this notebook"
     arguments: list[str] = field(default_factory=list)
 
     def run(self, change: str = "", look: bool = False) -> Seen:
         """One pass. An error of the function's own is kept in what was seen."""
-        watch, ended, error = Watch(self.steps, self.seconds), "finished", ""
-        watch.install()
-        looker = Looker(watch) if look else None
+        one = Pass(Order(steps=self.steps, change=change, look=look))
+        code = getattr(self.function, "__code__", None)
+        one.watch.main = code.co_filename if code else ""
         try:
-            if change:
-                changes.apply(change, watch)
-            self.function()
-        except Enough:
-            ended = "stopped"
-        except Exception as failed:
-            ended, error = "error", theirs(failed)
-        finally:
-            if looker:
-                looker.stop()
-            watch.remove()
-        seen = watch.seen()
-        seen.change, seen.ended, seen.error = change, ended, error
-        seen.applied = watch.facts["applied"]
-        seen.look = looker.look() if looker else None
-        return seen
+            one.install()
+        except BaseException:
+            one.watch.remove()
+            raise
+        return one.run(self.function)
 
 
 def watch(
@@ -57,6 +45,24 @@ def watch(
     """
     said = (lambda text: print(text, file=sys.stderr)) if sys.stderr.isatty() else _nothing
     return diagnose(Function(function, steps), minutes, try_changes, said)
+
+
+def magic(shell: Any, line: str, cell: str | None = None) -> None:
+    """`%diagnose train()`, or `%%diagnose` above a loop; `--steps N` and `--no-changes` come first.
+
+    Each pass runs the code again, in a copy of the notebook's names: what it assigns stays there,
+    but a model that was made in another cell goes on training. Prints the report.
+    """
+    parser = argparse.ArgumentParser(prog="%diagnose", add_help=False, exit_on_error=False)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--no-changes", action="store_true")
+    parser.add_argument("code", nargs=argparse.REMAINDER)
+    options = parser.parse_args(line.split())
+    source = shell.transform_cell(cell or " ".join(options.code))
+    source = "\n" + source if cell else source  # lines are numbered as in the whole cell
+    code = compile(source, shell.compile.cache(source, shell.execution_count), "exec")
+    train = FunctionType(code, {**shell.user_ns})
+    print(in_words(watch(train, options.steps, try_changes=not options.no_changes)))
 
 
 def _nothing(text: str) -> None:

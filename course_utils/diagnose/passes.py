@@ -44,15 +44,19 @@ class Script:
     environment: Mapping[str, str] = field(default_factory=dict)
     show: bool = False
 
-    def run(self, change: str = "", look: bool = False) -> Seen:
+    def run(
+        self, change: str = "", look: bool = False, together: str = "",
+        late: Callable[[], bool] = lambda: False,
+    ) -> Seen:  # fmt: skip
         """One pass; its output goes to a file, or is shown with `show`.
 
+        Ranks stop `together`, by files with this beginning; `late` says that this one must end.
         Raises: ScriptError where the process ended without a word.
         """
         with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
             order = Order(
                 self.path, self.arguments, self.steps, self.seconds, f"{folder}/seen.json",
-                change, look,
+                change, look, together,
             )  # fmt: skip
             Path(folder, "order.json").write_bytes(msgspec.json.encode(order))
             environment = {**os.environ, **self.environment}
@@ -67,7 +71,7 @@ class Script:
                 )  # fmt: skip
                 limit = START_SECONDS + 4 * self.seconds
                 try:
-                    _wait(process, limit, lambda: os.path.exists(order.to))
+                    _wait(process, limit, lambda: os.path.exists(order.to), late)
                 finally:
                     _end(process)
             said = Path(folder, "output").read_text(errors="replace")
@@ -82,10 +86,13 @@ class Script:
                 ) from None
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float, done: Callable[[], bool]) -> None:
+def _wait(
+    process: subprocess.Popen[bytes], seconds: float, done: Callable[[], bool],
+    late: Callable[[], bool],
+) -> None:  # fmt: skip
     """Waits for the process; asks it to stop when the time is over."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until and not late():
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.05)
             return

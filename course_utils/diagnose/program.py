@@ -5,11 +5,13 @@ devices) still counts.
 """
 
 import contextlib
-import importlib.abc
+import ctypes
+import glob
 import importlib.machinery
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -25,17 +27,70 @@ from course_utils.diagnose.watching import Enough, Watch
 class Order(msgspec.Struct):
     """What one pass is to do."""
 
-    script: str
-    arguments: list[str]
-    steps: int
-    seconds: float
-    to: str  # file for what was seen
+    script: str = ""
+    arguments: list[str] = []
+    steps: int = 40
+    seconds: float = 20.0
+    to: str = ""  # file for what was seen
     change: str = ""
     look: bool = False
+    together: str = ""  # the beginning of the names of files by which ranks agree when to stop
 
 
-class OnImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Calls a function once, when torch has been imported."""
+class Pass:
+    """One watched run of a script or a function: `install` once torch is imported, then `run`."""
+
+    def __init__(self, order: Order) -> None:
+        self.order, self.watch = order, Watch(order.steps, order.seconds, order.together)
+        self.looker: Any = None
+        self.stopped_at = ""  # the reader's line, where the time was over
+
+    def install(self) -> None:
+        from course_utils.diagnose import changes
+        from course_utils.diagnose.looking import Looker
+
+        self.watch.install()
+        if self.order.change:
+            changes.apply(self.order.change, self.watch)
+        self.looker = Looker(self.watch) if self.order.look else None
+
+    def run(self, call: Callable[[], Any], after: Callable[[], Any] = bool) -> Seen:
+        """What was seen of a call; then torch is as it was. `after` comes first when it ended."""
+        try:
+            ended, error, code = outcome(call)
+            after()
+            if self.looker:
+                self.looker.stop()
+            seen = self.watch.seen()
+        finally:
+            self.watch.remove()
+        seen.change, seen.error, seen.exit_code = self.order.change, error, code
+        seen.ended = "no time" if self.stopped_at else ended
+        seen.facts["stopped_at"] = self.stopped_at
+        seen.applied = self.watch.facts["applied"]
+        seen.look = self.looker.look() if self.looker else None
+        return seen
+
+
+def outcome(call: Callable[[], Any]) -> tuple[str, str, int]:
+    """Calls, and returns how that ended: a word, the caller's own traceback, an exit status."""
+    try:
+        call()
+    except Enough:
+        return "stopped", "", 0
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        said = "" if isinstance(leave.code, int | None) else str(leave.code)
+        return ("error" if code else "finished"), said, code
+    except Exception as error:
+        if isinstance(error.__context__, Enough):  # what a `finally` of the script raised
+            return "stopped", "", 0
+        return "error", theirs(error), 1
+    return "finished", "", 0
+
+
+class OnImport:
+    """Finds torch once, for `sys.meta_path`, and calls a function when it has been imported."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self.then = then
@@ -46,88 +101,66 @@ class OnImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec and spec.loader:
-            self.real = spec.loader
-            spec.loader = self
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (execute(module), self.then())  # type: ignore
         return spec
-
-    def create_module(self, spec: Any) -> Any:
-        return self.real.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        assert module.__spec__
-        module.__spec__.loader = module.__loader__ = self.real
-        self.real.exec_module(module)
-        self.then()
 
 
 def main(path: str) -> int:
     """Runs the order in this file; what was seen goes to the file that it names."""
     order = msgspec.json.decode(Path(path).read_bytes(), type=Order)
-    watch = Watch(order.steps, order.seconds)
-    looker: list[Any] = []
+    one = Pass(order)
+    one.watch.main = os.path.abspath(order.script)
+    _end_with_parent()
 
-    def install() -> None:
-        from course_utils.diagnose import changes
-
-        watch.install()
-        if order.change:
-            changes.apply(order.change, watch)
-        if order.look:
-            from course_utils.diagnose.looking import Looker
-
-            looker.append(Looker(watch))
-
-    def stop(_number: int, _frame: Any) -> None:
+    def stop(_number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        watch.facts["no_time"] = 1
+        file, line = one.watch.places.line(frame)
+        one.stopped_at = f"{os.path.basename(file)}:{line}" if line else "a library"
         raise Enough
 
     signal.signal(signal.SIGTERM, stop)
     if "torch" in sys.modules:
-        install()
+        one.install()
     else:
-        sys.meta_path.insert(0, OnImport(install))
-    ended, error, code = run(order)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    seen = watch.seen()
-    seen.change, seen.error, seen.exit_code = order.change, error, code
-    seen.ended = "no time" if watch.facts["no_time"] else ended
-    seen.applied = watch.facts["applied"]
-    if looker:
-        seen.look = looker[0].look()
-    _write(seen, order.to)
+        sys.meta_path.insert(0, OnImport(one.install))
+    seen = one.run(lambda: _run_file(order), lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+    part = Path(f"{order.to}.part")
+    with contextlib.suppress(OSError):
+        part.write_bytes(msgspec.json.encode(seen))
+        part.replace(order.to)
+    if order.together and seen.ended != "error":
+        _wait_for_ranks(order.together)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # threads and workers of the script would keep the process
+    os._exit(seen.exit_code)  # threads and workers of the script would keep the process
 
 
-def run(order: Order) -> tuple[str, str, int]:
-    """Runs the script: how it ended, its own traceback, its exit status."""
-    sys.argv = [order.script, *order.arguments]
-    try:
-        _run_file(order.script)
-    except Enough:
-        return "stopped", "", 0
-    except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        said = "" if isinstance(leave.code, int | None) else str(leave.code)
-        return ("error" if code else "finished"), said, code
-    except BaseException as error:
-        if isinstance(error.__context__, Enough):  # what a `finally` of the script raised
-            return "stopped", "", 0
-        return "error", theirs(error), 1
-    return "finished", "", 0
+def _wait_for_ranks(together: str) -> None:
+    """Waits until the other ranks have ended too: they may still be in the last collective."""
+    until = time.monotonic() + 5.0
+    Path(f"{together}.{os.environ['RANK']}.over").touch()
+    count, wanted = 0, int(os.environ["WORLD_SIZE"])
+    while count < wanted and time.monotonic() < until:
+        time.sleep(0.01)
+        count = len(glob.glob(f"{together}.*.over"))
 
 
-def _run_file(script: str) -> None:
+def _end_with_parent() -> None:
+    """Asks Linux to kill this process when the command that started it is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, see prctl(2)
+
+
+def _run_file(order: Order) -> None:
     """As `python script`: its folder first on the path, itself the module `__main__`, which
     pickles and worker processes find again.
     """
-    path = os.path.abspath(script)
+    path = os.path.abspath(order.script)
     code = compile(Path(path).read_bytes(), path, "exec")
     main = ModuleType("__main__")
     vars(main).update(__file__=path, __builtins__=__builtins__, __spec__=None)
-    sys.path[0] = os.path.dirname(path)
+    sys.argv, sys.path[0] = [order.script, *order.arguments], os.path.dirname(path)
     sys.modules["__main__"] = main
     exec(code, vars(main))
 
@@ -142,13 +175,6 @@ def theirs(error: BaseException) -> str:
         told.stack = traceback.StackSummary.from_list(kept)
         told = told.__cause__ or told.__context__
     return "".join(first.format()) if first else ""
-
-
-def _write(seen: Seen, to: str) -> None:
-    part = f"{to}.part"
-    with contextlib.suppress(OSError):
-        Path(part).write_bytes(msgspec.json.encode(seen))
-        os.replace(part, to)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class Mark(msgspec.Struct, array_like=True):
     """Something the run did: begin and end in seconds, which object, and the user's line.
 
     `kind`: next (a loader's batch), iter (a loader's iterator was made), forward (of an outermost
-    module), backward, step (of an optimizer), save (torch.save), gc, compile.
+    module), backward, step (of an optimizer), save (torch.save), collective, gc, compile.
     `flag` of a forward: 1 with gradients, +2 in training mode. Of a gc: the generation.
     """
 
@@ -45,7 +45,6 @@ class Warned(msgspec.Struct, array_like=True):
     text: str
     file: str
     line: int
-    category: str
 
 
 class Loader(msgspec.Struct):
@@ -61,12 +60,11 @@ class Loader(msgspec.Struct):
 
 
 class Optimizer(msgspec.Struct):
-    """An optimizer's class and how it updates: its parameters in bytes, its state in bytes."""
+    """An optimizer's class and how it updates; bytes of its parameters and of its state."""
 
     name: str
     fused: bool
     can_fuse: bool
-    parameters: int
     bytes: int
     state_bytes: int
 
@@ -78,6 +76,19 @@ class Sample(msgspec.Struct, array_like=True):
     file: str
     line: int
     count: int
+
+
+class Traced(msgspec.Struct):
+    """A cause of a GPU's idle or slow time in a trace: its share of the traced time, in words, and
+    where it was.
+    """
+
+    cause: str  # as `snapshots_and_traces` names it, or "no tensor cores"
+    share: float
+    words: str
+    where: str = ""
+    file: str = ""
+    line: int = 0  # of the function
 
 
 class Look(msgspec.Struct):
@@ -99,6 +110,16 @@ class Look(msgspec.Struct):
     kept: str = ""  # name of what holds tensors of earlier steps
     kept_line: Line = NOWHERE
     kept_bytes: float = 0.0  # that it grows by in a step
+    traced: list[Traced] = []  # on a GPU
+
+    def line(self, region: str) -> tuple[Line, float]:
+        """The reader's line that was seen most in a region, and its share of all samples there."""
+        counts = {
+            (one.file, one.line): one.count for one in self.samples
+            if one.region == region and one.file
+        }  # fmt: skip
+        line = max(counts, key=lambda one: counts[one], default=NOWHERE)
+        return line, counts.get(line, 0) / (sum(counts.values()) or 1)
 
 
 class Seen(msgspec.Struct):
@@ -120,6 +141,27 @@ class Seen(msgspec.Struct):
     look: Look | None = None
     facts: dict[str, Any] = {}
     applied: int = 0  # how often the change took effect
+    ranks: list["Rank"] = []  # of torchrun's, this one included
+
+
+class Rank(msgspec.Struct):
+    """What one rank did in a pass: seconds of a step and of its parts; those in collectives that
+    nothing hides; how it ended.
+    """
+
+    rank: int
+    seconds: float = 0.0
+    parts: dict[str, float] = {}
+    communicating: float = 0.0
+    lines: dict[str, Line] = {}  # by the region of a step, where the closer look saw it most
+    error: str = ""
+    at: float = 0.0  # when it ended, by the machine's clock
+    status: int = 0
+
+    @property
+    def own(self) -> float:
+        """Seconds a step without collectives."""
+        return self.seconds - self.communicating
 
 
 class Gain(msgspec.Struct):
@@ -172,6 +214,8 @@ class Report(msgspec.Struct):
     machine: dict[str, str]
     notes: list[str]
     step_times: list[float] = []
+    ranks: list[Rank] = []
+    memory_times: list[float] = []  # bytes after each step: of the GPU, else of the process
 
 
 def schema() -> dict[str, Any]:

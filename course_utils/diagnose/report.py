@@ -15,55 +15,57 @@ LEAST_SHARE = 0.005
 
 def in_words(report: Report, findings: int = 5) -> str:
     """The report: verdict, step, where its time goes, findings by their gain, memory, notes."""
-    name = os.path.basename(report.script)
-    lines = [f"{name}: {report.verdict}", ""]
+    lines = [f"{os.path.basename(report.script)}: {report.verdict}", ""]
     if report.steps:
-        lines += _step(report)
+        lines += [steps_words(report), *_bars(report)]
         for place, one in enumerate(report.findings[:findings], 1):
-            lines += ["", *_finding(place, one)]
-        if more := len(report.findings) - findings:
-            lines += [f"… and {more} more"] if more > 0 else []
-        lines += ["", *_tried(report), *_memory(report)]
-        marks, look = report.overhead.get("marks", 0.0), report.overhead.get("closer look", 0.0)
-        lines.append(
-            f"Overhead: the marks take {marks:.1%} of a step. The closer look made steps "
-            f"{1 + look:.1f} times as long; its times aren't used."
-        )
-    for note in report.notes:
-        lines += textwrap.wrap(note, WIDTH, subsequent_indent="  ") if "\n" not in note else [note]
+            lines += ["", *_wrapped(f"{place}. {where(one)}: {one.seen}.", "", "   ")]
+            lines += _wrapped(f"Change: {one.advice}.", "   ", "   ")
+            lines += _wrapped(f"{gain_words(one)} Chapter {one.chapter} explains it.", "   ", "   ")
+        if (more := len(report.findings) - findings) > 0:
+            lines.append(f"… and {more} more")
+        lines.append("")
+    for said in remarks(report):
+        lines += [said] if "\n" in said else _wrapped(said, "", "  ")
     return "\n".join(lines)
 
 
-def _step(report: Report) -> list[str]:
+def remarks(report: Report) -> list[str]:
+    """What comes after the findings: ranks, what was tried, memory, overhead, notes."""
+    said = [_ranks(report), _tried(report), _memory(report), _overhead(report)]
+    return [one for one in said if one and report.steps] + report.notes
+
+
+def where(one: Finding) -> str:
+    return records.in_words(one.file, one.line) if one.line else "this run"
+
+
+def steps_words(report: Report) -> str:
+    """How long the steps took, the first and those with a new epoch apart."""
     low, high = seconds_text(report.step_low), seconds_text(report.step_high)
-    lines = [
+    epoch = f"; a new epoch adds {seconds_text(report.epoch_extra_seconds)}"
+    return (
         f"{report.steps} steps of {seconds_text(report.step_seconds)} (half of them {low} to "
-        f"{high}); "
-        f"the first took {seconds_text(report.first_step_seconds)}"
-        + (
-            f"; a new epoch adds {seconds_text(report.epoch_extra_seconds)}"
-            if report.epoch_extra_seconds
-            else ""
-        )
-    ]
+        f"{high}); the first took {seconds_text(report.first_step_seconds)}"
+    ) + epoch * bool(report.epoch_extra_seconds)
+
+
+def shares(report: Report) -> dict[str, float]:
+    """Each part of a step that is worth showing, as a share of it."""
     whole = sum(report.parts.values()) or 1.0
-    for part, seconds in report.parts.items():
-        if seconds >= LEAST_SHARE * whole:
-            bar = "█" * round(BAR * seconds / whole)
-            lines.append(f"  {seconds / whole:>4.0%}  {bar:<{BAR}} {part}")
-    return lines
+    found = {part: seconds / whole for part, seconds in report.parts.items()}
+    return {part: share for part, share in found.items() if share >= LEAST_SHARE}
 
 
-def _finding(place: int, one: Finding) -> list[str]:
-    where = records.in_words(one.file, one.line) if one.line else "this run"
-    head = f"{place}. {where}: {one.seen}."
-    lines = textwrap.wrap(head, WIDTH, subsequent_indent="   ")
-    lines += textwrap.wrap(
-        f"Change: {one.advice}.", WIDTH - 3, initial_indent="   ", subsequent_indent="   "
-    )
-    said = f"{gain_words(one)} Chapter {one.chapter} explains it."
-    lines += textwrap.wrap(said, WIDTH - 3, initial_indent="   ", subsequent_indent="   ")
-    return lines
+def _bars(report: Report) -> list[str]:
+    return [
+        f"  {share:>4.0%}  {'█' * round(BAR * share):<{BAR}} {part}"
+        for part, share in shares(report).items()
+    ]
+
+
+def _wrapped(text: str, first: str, others: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=others)
 
 
 def gain_words(one: Finding) -> str:
@@ -88,21 +90,37 @@ def gain_words(one: Finding) -> str:
     )
 
 
-def _tried(report: Report) -> list[str]:
-    if not report.nothing_gained:
-        return []
+def _tried(report: Report) -> str:
     said = [
         f"{changes.in_words(g.change)} {g.factor:.2f}×" for g in report.nothing_gained if g.measured
     ]
-    text = f"Tried without a gain worth a line: {'; '.join(said)}."
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ") if said else []
+    return f"Tried without a gain worth a line: {'; '.join(said)}." if said else ""
 
 
-def _memory(report: Report) -> list[str]:
-    said = [f"{name} {size_text(size)}" for name, size in report.memory.items()]
-    grown = (
-        f"; it grows by {size_text(report.growth_bytes)} a step"
-        if report.growth_bytes > 2**12
-        else ""
+def _ranks(report: Report) -> str:
+    if not report.ranks:
+        return ""
+    steps = sorted(one.seconds for one in report.ranks)
+    sent = sorted(one.communicating for one in report.ranks)
+    own = sorted(report.ranks, key=lambda one: one.own)
+    return (
+        f"{len(own)} ranks: steps of {seconds_text(steps[0])} to {seconds_text(steps[-1])}; "
+        f"collectives that nothing hides take {seconds_text(sent[0])} to {seconds_text(sent[-1])} "
+        "of them, waiting for slower ranks included. Without these, rank "
+        f"{own[-1].rank} is slowest ({seconds_text(own[-1].own)}) and rank {own[0].rank} quickest "
+        f"({seconds_text(own[0].own)}). The rest of this report is of rank 0."
     )
-    return textwrap.wrap(f"Memory: {', '.join(said)}{grown}.", WIDTH, subsequent_indent="  ")
+
+
+def _memory(report: Report) -> str:
+    said = ", ".join(f"{name} {size_text(size)}" for name, size in report.memory.items())
+    grown = f"; it grows by {size_text(report.growth_bytes)} a step"
+    return f"Memory: {said}{grown * (report.growth_bytes > 2**12)}."
+
+
+def _overhead(report: Report) -> str:
+    marks, look = report.overhead.get("marks", 0.0), report.overhead.get("closer look", 0.0)
+    return (
+        f"Overhead: the marks take {marks:.1%} of a step. The closer look made steps "
+        f"{1 + look:.1f} times as long; its times aren't used."
+    )

@@ -5,19 +5,24 @@ import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from course_utils.diagnose.records import Mark, Seen
+from snapshots_and_traces.traces import intervals
 
 WARM = 3  # steps that are reported apart: first use, caches, finding the outermost modules
 LEAST = 3  # steps after them, to say anything
+REST = "everything else"
 PARTS = (
     "waiting for data", "starting workers", "checkpoints", "validation", "compiling", "optimizer",
-    "backward", "forward", "everything else",
+    "backward", "forward", "communicating", REST,
 )  # fmt: skip
+PART_OF = {  # the part of a mark, in the order in which they count: what lies inside of another
+    "save": "checkpoints", "": "validation", "iter": "starting workers",  # counts once, and an
+    "next": "waiting for data", "compile": "compiling", "backward": "backward",  # optimizer's
+    "forward": "forward", "collective": "communicating", "step": "optimizer",  # closure has both
+}  # fmt: skip
 BY = {"step": "optimizer", "backward": "backward", "next": "batch"}
-TAKEN_IN_ORDER = (  # what lies inside another counts once: an optimizer's closure has both passes
-    "checkpoints", "validation", "starting workers", "waiting for data", "compiling", "backward",
-    "forward", "optimizer",
-)  # fmt: skip
 RARE = ("iter", "save", "compile", "gc")  # marks that make a step a kind of its own
 
 
@@ -66,6 +71,11 @@ class Steps:
     def count(self, kind: str) -> float:
         """Marks of this kind in a step, on average."""
         return sum(m.kind == kind for s in self.steps for m in s.marks) / len(self.steps)
+
+    def synchronised(self, seen: Seen) -> float:
+        """Backward passes of a step in which DDP sends gradients, on average."""
+        forwards = sum(m.kind == "forward" and m.flag == 3 for m in seen.marks) or 1
+        return self.count("backward") * float(seen.facts.get("synchronised", 0)) / forwards
 
     def of(self, kind: str) -> list[Mark]:
         return [mark for step in self.steps for mark in step.marks if mark.kind == kind]
@@ -122,23 +132,15 @@ def trained_on(marks: list[Mark]) -> set[str]:
 def _step(marks: list[Mark], begin: float, end: float, training: set[str]) -> Step:
     inside = [mark for mark in marks if begin <= mark.begin and mark.end <= end]
     step = Step(begin, end, inside)
-    spans: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
-    names = {
-        "next": "waiting for data", "iter": "starting workers", "save": "checkpoints",
-        "compile": "compiling", "step": "optimizer", "backward": "backward", "forward": "forward",
-    }  # fmt: skip
-    for mark in inside:
-        if name := names.get(mark.kind):
-            spans[name].append((mark.begin, mark.end))
-    spans["validation"] = validations(inside, training)
-    taken: list[tuple[float, float]] = []
-    for part in TAKEN_IN_ORDER:
-        before = _length(taken)
-        taken = _union(taken + spans[part])
-        step.parts[part] = _length(taken) - before
-    step.parts["everything else"] = max(step.seconds - _length(taken), 0.0)
+    validated = validations(inside, training)
+    taken, so_far = list[tuple[float, float]](), 0.0
+    for kind, part in PART_OF.items():
+        taken += [(m.begin, m.end) for m in inside if m.kind == kind] if kind else validated
+        before, so_far = so_far, _length(taken)
+        step.parts[part] = so_far - before
+    step.parts[REST] = max(step.seconds - so_far, 0.0)
     rare = {m.kind for m in inside if m.kind in RARE and (m.kind != "gc" or m.flag == 2)}
-    step.kinds = frozenset(rare | ({"validation"} if spans["validation"] else set()))
+    step.kinds = frozenset(rare | ({"validation"} if validated else set()))
     return step
 
 
@@ -160,15 +162,5 @@ def validations(marks: list[Mark], training: set[str]) -> list[tuple[float, floa
     return found
 
 
-def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    merged: list[tuple[float, float]] = []
-    for begin, end in sorted(spans):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((begin, end))
-    return merged
-
-
 def _length(spans: list[tuple[float, float]]) -> float:
-    return sum(end - begin for begin, end in spans)
+    return intervals.length(intervals.union(*np.reshape(spans, (-1, 2)).T))

@@ -15,9 +15,11 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from course_utils.diagnose.records import NOWHERE, Line, Loader, Mark, Optimizer, Seen, Warned
 
@@ -25,7 +27,14 @@ FINDING_ROOTS = 3  # steps in which each module is looked at, to find the outerm
 LEAST_STEPS = 6  # before a pass may end for want of time
 PATIENCE = 90.0  # seconds from the first mark, for fewer steps than that
 WITHOUT_OPTIMIZER = 200  # backward passes, or batches, before they count as steps
+CELL = "<ipython-input"  # how a cell's file is called outside of Jupyter
 LONG_GC = 0.001  # seconds: shorter collections are not marked
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage's manual pages
+
+COLLECTIVES = (  # that scripts call; those of DDP are in its own statistics
+    "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "reduce", "barrier",
+    "reduce_scatter", "reduce_scatter_tensor", "broadcast", "all_to_all", "all_to_all_single",
+)  # fmt: skip
 
 clock = time.perf_counter
 
@@ -37,7 +46,9 @@ class Enough(BaseException):
 def library_folders() -> tuple[str, ...]:
     """Folders whose code is not the reader's: Python's, the installed packages', this one."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return (*paths, *(p for p in sys.path if p.endswith("-packages")), os.path.dirname(__file__))
+    installed = (p for p in sys.path if p.endswith("-packages"))
+    here = os.path.dirname(__file__)
+    return (*paths, *installed, here, os.path.join(os.path.dirname(here), "__init__"))
 
 
 class Places:
@@ -49,7 +60,7 @@ class Places:
 
     def is_theirs(self, file: str) -> bool:
         if (found := self.known.get(file)) is None:
-            found = not file.startswith((*self.folders, "<"))
+            found = file.startswith(CELL) or not file.startswith((*self.folders, "<"))
             self.known[file] = found
         return found
 
@@ -65,10 +76,12 @@ class Watch:
     """Marks one run; `remove` gives torch back as it was.
 
     Stops the script by `Enough` after `steps` steps, or after `seconds` since its first mark.
+    Ranks stop after the same step: the first writes its number `together`, in a file.
     """
 
-    def __init__(self, steps: int, seconds: float) -> None:
+    def __init__(self, steps: int, seconds: float, together: str = "") -> None:
         self.steps, self.seconds, self.least = steps, seconds, LEAST_STEPS
+        self.together = Path(f"{together}.stop") if together else None
         self.places = Places()
         self.marks: list[tuple[str, float, float, str, Line, int]] = []
         self.region = "outside"
@@ -84,6 +97,8 @@ class Watch:
         self.at_backward: list[Callable[[Any], None]] = []
         self.at_end: list[Callable[[], None]] = []
         self.facts: Counter[str] = Counter()
+        self.process = psutil.Process()
+        self.main = ""  # the reader's file
         self.batch_size = 0  # of the first batch that a loader gave
         self._stepped: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()
@@ -133,6 +148,8 @@ class Watch:
         self.replace(torch, "load", self._load)
         self.replace(torch, "compile", self._compile)
         self.replace(warnings, "showwarning", self._warning)
+        for name in COLLECTIVES if torch.distributed.is_available() else ():
+            self.replace(torch.distributed, name, functools.partial(self._collective, name))
         gc.callbacks.append(self._collected)
         self._undo.append(lambda: gc.callbacks.remove(self._collected))
 
@@ -144,8 +161,26 @@ class Watch:
 
     # -- marks
 
-    def _mark(self, kind: str, begin: float, key: str, line: Line, flag: int = 0) -> None:
-        self.marks.append((kind, begin, clock(), key, line, flag))
+    def _mark(self, kind: str, begin: float, key: str = "", flag: int = 0) -> None:
+        now = clock()
+        self.marks.append((kind, begin, now, key, self.places.line(sys._getframe(1)), flag))
+
+    def _timed(self, kind: str, region: str, key: str, call: Any, *args: Any, **kwargs: Any) -> Any:
+        """What the call returns; unless it raises, its time is a mark."""
+        begin, was, self.region = clock(), self.region, region
+        try:
+            result = call(*args, **kwargs)
+        finally:
+            self.region = was
+        self._mark(kind, begin, key)
+        return result
+
+    def _tell(self, listeners: list[Callable[..., None]], *args: Any) -> None:
+        """Calls what listens to the marks; the time that it takes is ours, not the script's."""
+        was, self.region = self.region, "diagnose"
+        for call in listeners:
+            call(*args)
+        self.region = was
 
     def _name(self, thing: Any) -> str:
         if (name := self._names.get(id(thing))) is None:
@@ -159,50 +194,49 @@ class Watch:
             self._first = clock()
         took = clock() - self._first
         slow = took > self.seconds and count >= self.least
-        if count >= wanted or slow or took > max(3 * self.seconds, PATIENCE):
-            for call in self.at_end:
-                call()
+        slow |= took > max(3 * self.seconds, PATIENCE)
+        if self.together:
+            slow = self._agreed(count, slow)
+        if count >= wanted or slow:
+            self._tell(self.at_end)
             raise Enough
+
+    def _agreed(self, count: int, slow: bool) -> bool:
+        """Whether the ranks stop after this step. The first decides it a step before: until it has
+        begun that step's collectives, no other rank can end them.
+        """
+        assert self.together
+        if slow and os.environ["RANK"] == "0" and not self.together.exists():
+            part = Path(f"{self.together}.part")
+            part.write_text(str(count + 1))
+            part.replace(self.together)
+        return self.together.exists() and count >= int(self.together.read_text())
 
     def _before_step(self, thing: Any, _args: Any, _kwargs: Any) -> None:
         self._step_from = clock()
         self.region = "optimizer"
 
     def _step(self, thing: Any, _args: Any, _kwargs: Any) -> None:
-        line = self.places.line(sys._getframe(1))
         key = self._name(thing)
         self.optimizers[id(thing)] = thing
-        self._mark("step", self._step_from, key, line)
+        self._mark("step", self._step_from, key)
         self.region = "outside"
         self._stepped[key] += 1
-        self.resident.append((clock(), _resident_bytes()))
+        self.resident.append((clock(), self.process.memory_info().rss))
         if self.gpu:
             self.on_gpu.append(self.torch.cuda.memory_allocated())
         count = min(self._stepped.values())
         if count >= FINDING_ROOTS:
             self._found_roots()
-        if self.torch.autograd._profiler_enabled():
-            self.facts["profiler"] += 1
-        self.region = "diagnose"
-        for call in self.after_step:
-            call(count)
+        self.facts["profiler"] += self.torch.autograd._profiler_enabled()
+        self._tell(self.after_step, count)
         self._enough(count, self.steps)
-        self.region = "outside"
 
     def _backward(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            line = self.places.line(sys._getframe(1))
-            was, self.region = self.region, "diagnose"
-            for call in self.at_backward:
-                call(tensors)
-            if self.torch.is_anomaly_enabled():
-                self.facts["anomaly"] += 1
-            begin, self.region = clock(), "backward"
-            try:
-                old(tensors, *args, **kwargs)
-            finally:
-                self.region = was
-            self._mark("backward", begin, f"{line[0]}:{line[1]}", line)
+            self._tell(self.at_backward, tensors)
+            self.facts["anomaly"] += self.torch.is_anomaly_enabled()
+            self._timed("backward", "backward", "", old, tensors, *args, **kwargs)
             self._without_optimizer("backward")
 
         return backward
@@ -217,15 +251,9 @@ class Watch:
 
     def _next(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def following(iterator: Any) -> Any:
-            begin, was, self.region = clock(), self.region, "data"
-            try:
-                batch = old(iterator)
-            finally:
-                self.region = was
-            line = self.places.line(sys._getframe(1))
-            if not self.batch_size:
-                self.batch_size = _first_size(batch)
-            self._mark("next", begin, self._iterators.get(id(iterator), ""), line)
+            key = self._iterators.get(id(iterator), "")
+            batch = self._timed("next", "data", key, old, iterator)
+            self.batch_size = self.batch_size or _first_size(batch)
             self._without_optimizer("next")
             return batch
 
@@ -233,14 +261,9 @@ class Watch:
 
     def _iter(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def iterate(loader: Any) -> Any:
-            begin, was, self.region = clock(), self.region, "data"
-            try:
-                iterator = old(loader)
-            finally:
-                self.region = was
             key = self._name(loader)
+            iterator = self._timed("iter", "data", key, old, loader)
             self._iterators[id(iterator)] = key
-            self._mark("iter", begin, key, self.places.line(sys._getframe(1)))
             return iterator
 
         return iterate
@@ -304,55 +327,44 @@ class Watch:
             self._undo += [begin.remove, end.remove]
 
     def _forward(self, module: Any, args: Any) -> None:
-        if self.torch.compiler.is_compiling():
-            return
-        self.region = "diagnose"
-        for call in self.at_forward:
-            call(module, args)
-        self.region = "forward"
-        self._forward_from = clock()
+        if not self.torch.compiler.is_compiling():
+            self._tell(self.at_forward, module, args)
+            self.region = "forward"
+            self._forward_from = clock()
 
     def _forwarded(self, module: Any, _args: Any, output: Any) -> None:
-        if self.torch.compiler.is_compiling():
-            return
-        self.region = "diagnose"
-        flag = int(self.torch.is_grad_enabled()) + 2 * int(module.training)
-        line = self.places.line(sys._getframe(1))
-        self._mark("forward", self._forward_from, self._name(module), line, flag)
-        for call in self.after_forward:
-            call(module, output)
-        self.region = "outside"
+        if not self.torch.compiler.is_compiling():
+            flag = int(self.torch.is_grad_enabled()) + 2 * int(module.training)
+            self._mark("forward", self._forward_from, self._name(module), flag)
+            synchronises = flag == 3 and getattr(module, "require_backward_grad_sync", False)
+            self.facts["synchronised"] += synchronises
+            self._tell(self.after_forward, module, output)
+            self.region = "outside"
 
     # -- the rest
 
+    def _collective(self, name: str, old: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.partial(self._timed, "collective", "communicating", name, old)
+
     def _save(self, old: Callable[..., Any]) -> Callable[..., Any]:
-        def save(thing: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-            line = self.places.line(sys._getframe(1))
-            begin, was, self.region = clock(), self.region, "save"
-            try:
-                return old(thing, self._elsewhere(f), *args, **kwargs)
-            finally:
-                self.region = was
-                self._mark("save", begin, "", line)
+        return lambda thing, f, *args, **kwargs: self._timed(
+            "save", "save", "", old, thing, self._elsewhere(f), *args, **kwargs
+        )
 
-        return save
-
-    def _elsewhere(self, file: Any) -> Any:
-        """The path in a folder that goes: a pass must not overwrite a real checkpoint."""
+    def _elsewhere(self, file: Any, write: bool = True) -> Any:
+        """The path in a folder that goes: a pass must not overwrite a real checkpoint. A file that
+        was not written there is read where it is.
+        """
         if not isinstance(file, str | os.PathLike):
             return file
         asked = os.path.abspath(os.fspath(file))
-        name = self._files.setdefault(asked, f"{len(self._files)}-{Path(asked).name}")
-        return os.path.join(self._saved.name, name)
+        if write and asked not in self._files:
+            name = f"{len(self._files)}-{Path(asked).name}"
+            self._files[asked] = os.path.join(self._saved.name, name)
+        return self._files.get(asked, file)
 
     def _load(self, old: Callable[..., Any]) -> Callable[..., Any]:
-        def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(f, str | os.PathLike):
-                written = self._files.get(os.path.abspath(os.fspath(f)))
-                f = os.path.join(self._saved.name, written) if written else f
-            return old(f, *args, **kwargs)
-
-        return load
+        return lambda f, *args, **kwargs: old(self._elsewhere(f, write=False), *args, **kwargs)
 
     def _compile(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def compile_it(*args: Any, **kwargs: Any) -> Any:
@@ -379,14 +391,13 @@ class Watch:
         self._compile_from = clock()
 
     def _compiled(self, _args: Any) -> None:
-        line = self.places.line(sys._getframe(1))
-        self._mark("compile", self._compile_from, "", line)
+        self._mark("compile", self._compile_from)
 
     def _warning(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
             theirs = self.places.is_theirs(filename)
             file, line = (filename, lineno) if theirs else self.places.line(sys._getframe(1))
-            self.warned.append(Warned(str(message), file, line, category.__name__))
+            self.warned.append(Warned(str(message), file, line))
             old(message, category, filename, lineno, *rest)
 
         return show
@@ -395,26 +406,22 @@ class Watch:
         if phase == "start":
             self._gc_from = clock()
         elif clock() - self._gc_from > LONG_GC:
-            self._mark("gc", self._gc_from, "", NOWHERE, info["generation"])
+            self.marks.append(("gc", self._gc_from, clock(), "", NOWHERE, info["generation"]))
 
     # -- what it saw
 
     def seen(self) -> Seen:
         """All that was noted, as it goes to the command."""
-        import resource
+        import resource  # not on Windows
 
-        marks = [Mark(kind, a, b, key, *line, flag) for kind, a, b, key, line, flag in self.marks]
+        used, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         found = Seen(
-            marks=marks, loaders=self.loaders, warned=self.warned, resident=self.resident,
-            on_gpu=self.on_gpu, hook_seconds=self._cost_of_a_mark(),
-            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+            marks=[Mark(*mark[:4], *mark[4], mark[5]) for mark in self.marks],
+            loaders=self.loaders, warned=self.warned, resident=self.resident, on_gpu=self.on_gpu,
+            hook_seconds=self._cost_of_a_mark(), peak_bytes=float(used.ru_maxrss * MAXRSS_UNIT),
+            optimizers={self._name(one): _optimizer(one) for one in self.optimizers.values()},
         )  # fmt: skip
-        for thing in self.optimizers.values():
-            found.optimizers[self._name(thing)] = _optimizer(thing)
-        found.facts = {
-            **self.facts,
-            "children_cpu": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
-        }
+        found.facts = {**self.facts, "children_cpu": sum(children[:2]), "main": self.main}
         if torch := getattr(self, "torch", None):
             found.facts |= _facts(torch, list(self.optimizers.values()), list(self.roots.values()))
             if self.gpu:
@@ -422,17 +429,15 @@ class Watch:
         return found
 
     def _cost_of_a_mark(self) -> float:
-        """Seconds of one mark: what a step's hooks do, done a thousand times here."""
+        """Seconds of one mark: a thousand are made here, each fourth as a step's."""
         kept, n = len(self.marks), 1000
         begin = clock()
-        for _ in range(n):
-            self._mark("", clock(), "", self.places.line(sys._getframe(0)))
-        took = (clock() - begin) / n
+        for i in range(n):
+            self._mark("", clock())
+            if i % 4 == 0:
+                self.process.memory_info()
         del self.marks[kept:]
-        begin = clock()
-        for _ in range(100):
-            _resident_bytes()
-        return took + (clock() - begin) / 100 / 4  # one mark in four is a step, or fewer
+        return (clock() - begin) / n
 
 
 def _first_size(batch: Any) -> int:
@@ -442,41 +447,38 @@ def _first_size(batch: Any) -> int:
     return int(batch.size(0)) if hasattr(batch, "element_size") and batch.dim() else 0
 
 
-def _resident_bytes() -> float:
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * 4096.0
-    except OSError:  # not Linux
-        import psutil
-
-        return float(psutil.Process().memory_info().rss)
-
-
 def _optimizer(thing: Any) -> Optimizer:
-    tensors = [p for group in thing.param_groups for p in group["params"]]
-    state = [
-        x for one in thing.state.values() if isinstance(one, dict) for x in one.values()
-        if hasattr(x, "element_size")
-    ]  # fmt: skip
+    updated = parameters([thing])
+    kept = [x for one in thing.state.values() if isinstance(one, dict) for x in one.values()]
     group = thing.param_groups[0]
     return Optimizer(
         type(thing).__name__, bool(group.get("fused")), "fused" in group,
-        sum(p.numel() for p in tensors), sum(p.numel() * p.element_size() for p in tensors),
-        sum(x.numel() * x.element_size() for x in state),
+        sum(p.nbytes for p in updated),
+        sum(x.nbytes for x in kept if hasattr(x, "element_size")),
     )  # fmt: skip
 
 
+def parameters(optimizers: Iterable[Any]) -> list[Any]:
+    """The tensors that these optimizers update."""
+    return [p for one in optimizers for group in one.param_groups for p in group["params"]]
+
+
+def _exposed(module: Any) -> float:
+    """Seconds that DDP's collectives add to a backward pass, by its statistics of the first ten."""
+    said: dict[str, int] = getattr(module, "_get_ddp_logging_data", dict)()
+    sent, hidden = (
+        said.get(f"avg_backward_{name}_time", 0) for name in ("comm", "compute_comm_overlap")
+    )
+    return max(sent - hidden, 0) / 1e9
+
+
 def _facts(torch: Any, optimizers: list[Any], roots: list[Any]) -> dict[str, Any]:
-    parameters = [p for o in optimizers for group in o.param_groups for p in group["params"]]
-    wraps = [m for m in roots if hasattr(m, "require_backward_grad_sync")]
+    near = getattr(os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1))
     return {
         "threads": torch.get_num_threads(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
-        "devices": sorted({p.device.type for p in parameters}),
+        "cores": len(near(0)),
+        "devices": sorted({p.device.type for p in parameters(optimizers)}),
         "torch": str(torch.__version__),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
-        "ddp": len(wraps),
-        "main": sys.argv[0],
+        "exposed": sum(map(_exposed, roots)),
     }

@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 from course_utils.__main__ import main
-from course_utils.diagnose import diagnosis, records, rules
+from course_utils.diagnose import diagnosis, passes, records, rules
 from course_utils.diagnose.notebook import watch
+from course_utils.diagnose.page import page
 from course_utils.diagnose.passes import Script, ScriptError
 
 TRAINS = """
@@ -60,6 +61,12 @@ def test_the_command_gives_the_scripts_exit_status(script, capsys):
     assert "There is no script no_such.py" in capsys.readouterr().err
 
 
+def test_windows_is_told_what_to_do(script, capsys, monkeypatch):
+    made = script(TRAINS, "12")
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert main(["diagnose", made.path]) == 1 and "WSL 2" in capsys.readouterr().err
+
+
 def test_a_real_checkpoint_is_not_overwritten_but_can_be_read_back(script, tmp_path):
     kept = tmp_path / "model.pt"
     kept.write_text("three days of training")
@@ -76,6 +83,17 @@ def test_what_it_sets_before_torch_is_imported_still_counts(script):
         'import os\nos.environ["OMP_NUM_THREADS"] = "1"' + textwrap.dedent(TRAINS), "12"
     ).run()
     assert seen.facts["threads"] == 1
+
+
+@pytest.mark.thorough("course_utils/diagnose", "tests/diagnose")
+def test_a_script_that_hangs_is_stopped_and_its_line_is_named(script, monkeypatch):
+    monkeypatch.setattr(passes, "START_SECONDS", 20.0)
+    hangs = (
+        TRAINS.replace("sys, torch", "sys, time, torch") + "        time.sleep(3600 * (step == 6))"
+    )
+    report = diagnosis.diagnose(script(hangs, "100", seconds=1.0))
+    assert report.verdict == "it stopped making steps"
+    assert "was at train.py:9" in " ".join(report.notes)
 
 
 def test_no_process_is_left_running(script, tmp_path):
@@ -105,6 +123,19 @@ def test_the_report_as_json_fits_its_schema(script, tmp_path):
     assert report["steps"] == 26 and sum(report["parts"].values()) > 0
 
 
+def test_the_page_says_all_of_it_needs_no_network_and_takes_nothing_for_html():
+    finding = records.Finding("checkpoint", "train.py", 7, "a < b", "save less", "16")
+    report = records.Report(
+        "<b>.py", [], "1 finding", 3, 0.1, 0.1, 0.1, {"forward": 0.06, "backward": 0.04}, 1.0, 0.0,
+        {"peak of the process": 2.0**20}, 0.0, [finding], [], {}, {}, ["a note"], [0.1, 0.2, 0.1],
+    )  # fmt: skip
+    found = page(report)
+    for said in ("&lt;b&gt;.py: 1 finding", "train.py:7", "a &lt; b", "save less", "60% forward",
+                 "Chapter 16", "1.00 MiB", "a note", "step 2: 200 ms"):  # fmt: skip
+        assert said in found
+    assert "http:" not in found and "https:" not in found and "<script" not in found
+
+
 def test_a_script_without_steps_is_told_what_to_do(script):
     report = diagnosis.diagnose(script("import torch\ntorch.ones(3).sum()\n"))
     assert report.verdict == "no steps found" and "optimizer" in " ".join(report.notes)
@@ -127,6 +158,29 @@ def test_a_function_of_a_notebook_is_watched_and_torch_given_back():
     assert "anomaly" in {one.rule for one in report.findings}
     assert functions == (torch.autograd.backward, torch.save, torch.utils.data.DataLoader.__iter__)
     assert sys.modules["__main__"] is not None
+
+
+def test_a_cell_is_diagnosed_by_its_magic_on_its_own_lines(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "course_utils")
+    shell.run_cell("import torch\nlr = 0.1")
+    cell = """%%diagnose --steps 20 --no-changes
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    kept = []
+    for _ in range(100):
+        kept.append(model(torch.ones(4000, 8)))
+        kept[-1].sum().backward()
+        optimizer.step()
+    """
+    try:
+        assert shell.run_cell(cell).success
+    finally:
+        InteractiveShell.clear_instance()
+    assert ":6: `kept` holds tensors of earlier steps" in capsys.readouterr().out
+    assert "model" not in shell.user_ns
 
 
 def test_every_rule_names_a_source_and_a_chapter_that_exists():

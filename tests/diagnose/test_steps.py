@@ -2,7 +2,9 @@
 
 import pytest
 
-from course_utils.diagnose.records import Mark, Seen
+from course_utils.diagnose.diagnosis import diagnose
+from course_utils.diagnose.records import Look, Mark, Rank, Seen
+from course_utils.diagnose.rules import RULES, Evidence
 from course_utils.diagnose.steps import find
 
 KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
@@ -58,6 +60,40 @@ def test_every_second_of_a_step_is_in_one_part():
     assert found is not None
     for step in found.steps:
         assert sum(step.parts.values()) == pytest.approx(step.seconds)
+
+
+@pytest.mark.parametrize(
+    "threads, ranks, rule",
+    [(8, 0, ""), (9, 0, "threads"), (8, 2, "threads"), (4, 2, ""), (1, 2, "few-threads"),
+     (1, 0, ""), (1, 8, "")],
+)  # fmt: skip
+def test_threads_are_held_against_the_cores_of_a_rank(threads, ranks, rule):
+    record = seen("NFBS" * 10)
+    record.facts = {"threads": threads, "cores": 8}
+    record.ranks = [Rank(i) for i in range(ranks)]
+    evidence = Evidence(record, find(record), Look())
+    hits = {one.name for one in RULES if one.look(evidence)}
+    assert hits & {"threads", "few-threads"} == ({rule} if rule else set())
+
+
+class Noisy:
+    """Runs that take longer each time; a change to the checkpoints takes effect."""
+
+    path, arguments, factor = "train.py", [], 1.0
+
+    def run(self, change: str = "", look: bool = False) -> Seen:
+        self.factor *= 1.5
+        record = seen(("NFBSK" * 4 + "VEVE" * 3 + "NFBSK") * 6)
+        for mark in record.marks:
+            mark.begin, mark.end = mark.begin * self.factor, mark.end * self.factor
+        record.applied = int(change == "no-save")
+        return record
+
+
+def test_a_bound_seen_in_one_run_is_said_though_runs_differ():
+    report = diagnose(Noisy())
+    assert {"validation", "checkpoint"} <= {one.rule for one in report.findings}
+    assert "gains not decided" in report.verdict
 
 
 def test_one_slow_step_moves_the_typical_one_little():
