@@ -51,8 +51,8 @@ def drawn(name: str, draw: int) -> set[str]:
     return set(random.Random(f"{name} {draw}").sample(faults_of(name), AT_ONCE))
 
 
-def hand_out(path: str, script: str = "", draw: int | None = None) -> None:
-    """Writes one of the scripts, with faults drawn at random, to `path`.
+def hand_out(path: str, script: str = "", draw: int | None = None) -> str:
+    """Writes one of the scripts, with faults drawn at random, to `path`; returns what it wrote.
 
     Raises: ValueError if there is no such script, FileExistsError if `path` holds something else.
     """
@@ -65,7 +65,7 @@ def hand_out(path: str, script: str = "", draw: int | None = None) -> None:
     draw = random.randrange(1000) if draw is None else draw
     text, _ = with_faults(script, draw, drawn(script, draw))
     files.write_whole(target, text.encode())
-    print(f"{path}: {len(text.splitlines())} lines, script {script}, {AT_ONCE} faults.")
+    return f"{path}: {len(text.splitlines())} lines, script {script}, {AT_ONCE} faults"
 
 
 def handed_out(path: str) -> dict[str, set[int]]:
