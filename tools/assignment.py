@@ -31,7 +31,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 from course_utils.cli.notebooks import KERNEL
 from course_utils.core import files
 from course_utils.lesson import exercises
-from course_utils.lesson.solution import worked
 
 ASSIGNMENTS = files.ROOT / "build" / "assignment"
 OTTER = files.ROOT / ".venv-otter" / "bin" / "python"
@@ -112,7 +111,7 @@ def master(chapter: Path) -> Any:
             cells.append(new_raw_cell(QUESTION.format(found[1].partition(".")[2])))
             if exactly := re.fullmatch(r"exercise-(\d+)", cell.id):
                 cells.append(new_markdown_cell(statements[int(exactly[1]) - 1].strip()))
-            solution = worked(found[1], exercises.find(found[1]).solution).code
+            solution = exercises.worked(found[1], exercises.find(found[1]).solution).code
             answer = new_code_cell(ANSWER.format(solution=solution, stub=cell.source))
             test = new_code_cell(TEST.format(name=found[1], answer=found[2]))
             for block, inside in {"SOLUTION": answer, "TESTS": test}.items():
