@@ -56,12 +56,12 @@ def check_gain(gain: Callable[[list[tuple[float, float]], set[int]], Any]) -> st
 
 # ---- Reports: what is the cause?
 
-SHARE, GROWTH = 0.1, 64 * 1024  # of a step; bytes a step
+SHARE, GROWTH = 0.2, 512 * 1024  # of a step; bytes a step
 
 
 def cause_of(parts: Mapping[str, float], growth: float) -> str:
-    """The cause in a report: the larger of the loader's and the checkpoints' shares from 10% of a
-    step on, else memory that grows by 64 KiB a step or more, else "healthy".
+    """The cause in a report: the larger of the loader's and the checkpoints' shares from 20% of a
+    step on, else memory that grows by 512 KiB a step or more, else "healthy".
     """
     whole = sum(parts.values())
     waits = {"loader": parts["waiting for data"], "checkpoint": parts["checkpoints"]}
@@ -75,8 +75,8 @@ def _drawn_parts() -> tuple[dict[str, float], float]:
     parts = {name: random.uniform(0.002, 0.02) for name in ("forward", "backward", "optimizer")}
     whole = sum(parts.values())
     for name in ("waiting for data", "checkpoints", "everything else"):
-        parts[name] = whole * random.choice([0.0, 0.01, 0.04, 0.3, 0.9])
-    return parts, random.choice([0.0, 3e3, 2e4, 1e5, 3e7])
+        parts[name] = whole * random.choice([0.0, 0.02, 0.05, 0.5, 2.0])
+    return parts, random.choice([0.0, 3e4, 2e5, 1e6, 3e7])
 
 
 @exercise(
@@ -85,7 +85,7 @@ def _drawn_parts() -> tuple[dict[str, float], float]:
     hints=(
         "The shares are parts['waiting for data'] and parts['checkpoints'] over the sum of all "
         "parts.",
-        "Time first: if the larger of the two is 10% of the step or more, it is the cause. Then "
+        "Time first: if the larger of the two is 20% of the step or more, it is the cause. Then "
         "memory. Then nothing is left.",
     ),
 )

@@ -11,8 +11,8 @@ RIGHT = {
     "own.cause": changed(
         "own.cause",
         by_percent={
-            "waits[worst] >= 0.1 * sum(parts.values())": (
-                "100 * waits[worst] / sum(parts.values()) >= 10"
+            "waits[worst] >= 0.2 * sum(parts.values())": (
+                "100 * waits[worst] / sum(parts.values()) >= 20"
             )
         },
     ),

@@ -15,15 +15,15 @@ WRONG = {
     ),
     "own.cause": changed(
         "own.cause",
-        seconds_for_shares={"0.1 * sum(parts.values())": "0.1"},
+        seconds_for_shares={"0.2 * sum(parts.values())": "0.2"},
         memory_first={
-            'if waits[worst] >= 0.1 * sum(parts.values()):\n        return worst\n    ': "",
-            '"healthy"': "worst if waits[worst] >= 0.1 * sum(parts.values()) else 'healthy'",
+            'if waits[worst] >= 0.2 * sum(parts.values()):\n        return worst\n    ': "",
+            '"healthy"': "worst if waits[worst] >= 0.2 * sum(parts.values()) else 'healthy'",
         },
         smaller_of_the_two={"max(waits": "min(waits"},
         everything_else_counts={'"checkpoint": parts["checkpoints"]':
                                 '"checkpoint": parts["everything else"]'},
-        any_growth={"growth >= 64 * 1024": "growth > 0"},
+        any_growth={"growth >= 512 * 1024": "growth > 0"},
         never_healthy={'"healthy"': '"memory"'},
     ),
     "own.rule": changed(
