@@ -51,10 +51,7 @@ class Loader(msgspec.Struct):
     """A DataLoader's arguments, and the line that made it."""
 
     workers: int
-    batch_size: int
     persistent: bool
-    pinned: bool
-    batches: int  # of an epoch; -1 where the loader has no length
     file: str = ""
     line: int = 0
 

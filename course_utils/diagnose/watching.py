@@ -272,15 +272,9 @@ class Watch:
         @functools.wraps(old)  # a change reads its signature
         def make(loader: Any, *args: Any, **kwargs: Any) -> None:
             old(loader, *args, **kwargs)
-            file, line = self.places.line(sys._getframe(1))
-            try:
-                batches = len(loader)
-            except TypeError:
-                batches = -1
-            self.loaders[self._name(loader)] = Loader(
-                loader.num_workers, loader.batch_size or 0, loader.persistent_workers,
-                loader.pin_memory, batches, file, line,
-            )  # fmt: skip
+            place = self.places.line(sys._getframe(1))
+            made = Loader(loader.num_workers, loader.persistent_workers, *place)
+            self.loaders[self._name(loader)] = made
 
         return make
 
