@@ -73,18 +73,19 @@ def diagnose(
             continue
         say(f"  Again, with one change: {changes.in_words(name)}")
         tried[name] = _try(script, name)
-    unchanged = [typical]
+    unchanged, every_time = [typical], list(steps.times)
     if tried:
         say("  Again, unchanged: by how much do two runs differ?")
-        again = find(script.run())
-        unchanged += [again.typical()] if again else []
+        if again := find(script.run()):
+            unchanged.append(again.typical())
+            every_time += again.times
     before, noise = statistics.fmean(unchanged), max(unchanged) / min(unchanged) - 1
     gains = {
         name: Gain(name, before, one.typical(), True, noise) if one else None
         for name, one in tried.items()
     }
     found = [_finding(rule, hit, gains, before, noise) for rule, hit in hits]
-    report = _report(script, evidence, before, found)
+    report = _report(script, evidence, before, every_time, found)
     report.verdict = _verdict(report, noise)
     report.overhead["marks"] = len(seen.marks) * seen.hook_seconds / _time_of_marks(seen)
     if looked_steps:
@@ -137,9 +138,12 @@ def _worth(gain: Gain) -> bool:
     return 1 - gain.after / gain.before > least or (gain.measured and gain.noise > NOISY)
 
 
-def _report(script: Runs, evidence: Evidence, before: float, found: list[Finding]) -> Report:
+def _report(
+    script: Runs, evidence: Evidence, before: float, times: list[float], found: list[Finding]
+) -> Report:
+    """The report; `before` and `times` are of all unchanged runs, the rest of the first."""
     steps, seen = evidence.steps, evidence.seen
-    low, _, high = statistics.quantiles(steps.times, n=4)
+    low, _, high = statistics.quantiles(times, n=4)
     kept, none = list[Finding](), list[Gain]()
     for one in found:
         gain = one.gain

@@ -31,13 +31,14 @@ def what_if(parts: Mapping[str, float], step_gain: Callable[[float, float], floa
 
     def draw(part: str, k: float) -> tuple[style.Picture, str]:
         share = shown[part] / whole
+        gain = f"≈ {step_gain(share, k):.2f}"
         words = (
             f"{part}: ≈ {share:.0%} of the step. {k:g} times faster, the step gains "
-            f"≈ {step_gain(share, k):.2f} times; without it altogether "
+            f"{gain} times; without it altogether "
             f"≈ {1 / max(1 - share, 1e-9):.2f} times"
         )
         after = shown | {part: shown[part] / k}
-        title = f"A step before and after “{part}” is {k:g} times faster"
+        title = f"“{part}” {k:g} times faster: the step gains {gain} times"
         return _two_steps(title, {"before": shown, "after": after}), words
 
     return Controls(
