@@ -33,7 +33,9 @@ COMMANDS = {  # four ranks each; a node has two cores here, so both may take mor
 }
 VERSIONS = {"mpirun": "mpirun --version", "srun": "srun --version", "sbatch": "sbatch --version"}
 ADDRESSES = {"one": "10.9.0.1", "two": "10.9.0.2"}  # of the two machines
-NOT_HERE = ("--gpus-per-node", "--output", "--time")  # of a batch script, what isn't so here
+# Of a batch script, what isn't so here: two virtual nodes are one machine.
+NOT_HERE = ("--gpus-per-node", "--cpus-per-task", "CPUS_PER_TASK", "--output", "--time")
+FIRST_NODE = '$(head -n 1 <<< "$nodes")'
 
 
 def script(name: str) -> str:
@@ -120,8 +122,8 @@ def _output(command: list[str], environment: dict[str, str], folder: Path | None
 
 
 def _batch(name: str, program: Path, environment: dict[str, str]) -> str:
-    """The log of a batch job on the two virtual nodes: the script without its lines of GPUs."""
-    lines = script(name).splitlines()
+    """The log of a batch job on the two virtual nodes, without its lines of GPUs and CPUs."""
+    lines = script(name).replace(FIRST_NODE, "127.0.0.1").splitlines()
     kept = [line for line in lines if not any(option in line for option in NOT_HERE)]
     job = program.parent / name
     log = job.with_suffix(".log")

@@ -9,6 +9,7 @@ from course_utils.chapters.beyond_one_machine.exercises import directives, time_
 def test_the_pages_script_has_the_options_that_one_sees():
     assert directives(script("ranks_by_srun.sbatch")) == {
         "--job-name": "train", "--nodes": "2", "--ntasks-per-node": "2", "--gpus-per-node": "2",
+        "--cpus-per-task": "8",
         "--time": "08:00:00", "--output": "train-%j.log", "--open-mode": "append",
         "--requeue": "", "--signal": "B:USR1@300",
     }  # fmt: skip
