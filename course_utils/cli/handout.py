@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
-from course_utils.cli import notebooks, sections, syllabus
+from course_utils.cli import notebooks, sections
 from course_utils.core import files
 from course_utils.lesson.catalog import is_question
 
@@ -40,6 +40,8 @@ def make_syllabus(name: str, folder: Path = HANDOUTS) -> Path:
     and is closed. The README lists the parts in order.
     Raises: NotebookError if the syllabus doesn't fit the pages, or as for `make`.
     """
+    from course_utils.cli import syllabus  # which needs msgspec; the website's environment has none
+
     read, target = syllabus.read(name), folder / name
     taught: dict[Path, set[str]] = {}
     for part in read.part:
