@@ -66,4 +66,4 @@ def test_diagnose_finds_each_fault_on_one_of_its_lines(name, fault, tmp_path):
     report = diagnose(Script(str(path), [], steps=40), try_changes=False)
     rule = LOOKED_FOR.get(fault, fault)
     (found,) = [one for one in report.findings if one.rule == rule]
-    assert not found.line or found.line in places[fault] or fault in ("slow-loader", "padding")
+    assert not found.line or found.line in places[fault]
