@@ -100,7 +100,8 @@ def find(seen: Seen) -> Steps | None:
     training = trained_on(seen.marks)
     warm = min(WARM, len(ends) - 1 - LEAST)
     spans = list(itertools.pairwise(ends))
-    steps = [_step(seen.marks, a.end, b.end, training) for a, b in spans][warm:]
+    models = {mark.key for mark in seen.marks if mark.kind == "forward" and mark.flag == 3}
+    steps = [_step(seen.marks, a.end, b.end, training, models) for a, b in spans][warm:]
     begin = seen.marks[0].begin
     return Steps(steps, BY[kind], ends[0].end - begin, training)
 
@@ -129,10 +130,12 @@ def trained_on(marks: list[Mark]) -> set[str]:
     return found
 
 
-def _step(marks: list[Mark], begin: float, end: float, training: set[str]) -> Step:
+def _step(
+    marks: list[Mark], begin: float, end: float, training: set[str], models: set[str]
+) -> Step:
     inside = [mark for mark in marks if begin <= mark.begin and mark.end <= end]
     step = Step(begin, end, inside)
-    validated = validations(inside, training)
+    validated = validations(inside, training, models)
     taken, so_far = list[tuple[float, float]](), 0.0
     for kind, part in PART_OF.items():
         taken += [(m.begin, m.end) for m in inside if m.kind == kind] if kind else validated
@@ -144,21 +147,28 @@ def _step(marks: list[Mark], begin: float, end: float, training: set[str]) -> St
     return step
 
 
-def validations(marks: list[Mark], training: set[str]) -> list[tuple[float, float]]:
+def validations(
+    marks: list[Mark], training: set[str], models: set[str]
+) -> list[tuple[float, float]]:
     """From the first to the last of the marks in a row that don't train: batches of another
-    loader, forwards without gradients or in evaluation mode.
+    loader, forwards without gradients or in evaluation mode. A forward whose result is trained on
+    isn't one: a frozen encoder's, or the one right before a backward pass.
     """
     found, run = list[tuple[float, float]](), list[Mark]()
-    for mark in marks:
+    for mark in [*marks, Mark("step", 0, 0)]:
         other = mark.kind in ("next", "iter") and bool(training) and mark.key not in training
         without = mark.kind == "forward" and mark.flag != 3
         if other or without:
             run.append(mark)
-        elif mark.kind in ("next", "forward", "backward", "step") and run:
-            found.append((run[0].begin, run[-1].end))
+        elif mark.kind in ("next", "forward", "backward", "step"):
+            own = models if mark.kind == "forward" else set[str]()
+            while mark.kind in ("forward", "backward") and run and run[-1].kind == "forward":
+                if run[-1].key in own:
+                    break
+                run.pop()
+            if run:
+                found.append((run[0].begin, run[-1].end))
             run = []
-    if run:
-        found.append((run[0].begin, run[-1].end))
     return found
 
 

@@ -8,13 +8,14 @@ from course_utils.diagnose.rules import RULES, Evidence
 from course_utils.diagnose.steps import find
 
 KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
-         "E": "forward", "V": "next"}  # fmt: skip
-KEYS = {"S": "Adam#0", "T": "Adam#1", "N": "train", "V": "held out"}
+         "E": "forward", "V": "next", "Z": "forward", "P": "forward", "L": "forward"}  # fmt: skip
+KEYS = {"S": "Adam#0", "T": "Adam#1", "N": "train", "V": "held out", "L": "F"}
 
 
 def seen(marks: str) -> Seen:
-    """Each letter takes 8 ms of 10: E is a forward without gradients, V another loader's batch."""
-    flags = {"F": 3, "E": 2}
+    """Each letter takes 8 ms of 10: V is another loader's batch; without gradients, E and Z are
+    forwards of other models, L of the trained one; P is in evaluation mode."""
+    flags = {"F": 3, "E": 2, "Z": 2, "P": 1}
     made = [
         Mark(
             KINDS[c], i / 100, i / 100 + 0.008, KEYS.get(c, c), "train.py", ord(c), flags.get(c, 0)
@@ -53,6 +54,23 @@ def test_validation_between_steps_counts_apart_and_in_the_mean():
     validated = [step for step in found.steps if "validation" in step.kinds]
     assert validated[0].parts["validation"] == pytest.approx(0.038)
     assert validated[0].parts["waiting for data"] == pytest.approx(0.008)
+
+
+@pytest.mark.parametrize(
+    "step, seconds",
+    [
+        ("NZFBS", 0),  # a frozen encoder, or a teacher, before the trained model
+        ("NPBS", 0),  # fine-tuned in evaluation mode
+        ("ZFBS", 0),  # without a loader
+        ("FBSL", 0.008),  # the trained model without gradients, after each step
+        ("NZFBSVZ", 0.018),  # the encoder on a loader of its own
+    ],
+)
+def test_a_forward_that_is_trained_on_is_no_validation(step, seconds):
+    found = find(seen(step * 10))
+    assert found is not None
+    for one in found.steps:
+        assert one.parts["validation"] == pytest.approx(seconds)
 
 
 def test_every_second_of_a_step_is_in_one_part():
