@@ -5,11 +5,9 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "chapter_snapshots": "record_snapshot recorded_snapshot snapshot_file",
+        "chapter_snapshots": "record_snapshot recorded_snapshot shown snapshot_file",
         "programs": "CONFIG growing_cache",
         "published_snapshots": "agreed losses published_snapshot",
-        "real_gpus": (
-            "build_of in_gib knobs real_runs recorded_in_gib reserved_with to_measure wrong_by"
-        ),
+        "real_gpus": ("build_of in_gib knobs over_prediction real_runs reserved_with to_measure"),
     },
 )

@@ -4,7 +4,8 @@ import hashlib
 import os
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from course_utils.memory import counting
 from course_utils.memory.made_snapshots import of_storages, write
 from course_utils.memory.on_gpu import emptied
 from snapshots_and_traces.snapshots import safe_pickle, stacks
+from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.loading import load
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 
@@ -142,6 +144,19 @@ def recorded_snapshot(name: str) -> Path | None:
             "or record it again on that machine with `make record`."
         )
     return path
+
+
+def shown(name: str, taken: Mapping[str, Snapshot | None]) -> History:
+    """The history of the snapshot that was taken here, else of the recorded one.
+
+    Where there is neither, of the one that ships. Its name says which.
+    """
+    if own := taken[name]:
+        return replace(history(own), name=evidence.Series.of({}).provenance)
+    path, found = recorded_snapshot(name), evidence.recorded(f"{CHAPTER}/{name}")
+    if path is None or found is None:
+        return replace(history(load(snapshot_file(name))), name="exact: made on a fake GPU")
+    return replace(history(load(path)), name=found.provenance)
 
 
 def _shortened(path: Path) -> Any:

@@ -165,34 +165,40 @@ def _free_lists() -> Iterator[tuple[int, FreeBlocks]]:
 
 @exercise(
     "memory.verdict",
-    todo="write verdict(wanted, free, allocated, unallocated, capacity): what the message says.",
+    todo="write verdict(tried, free, allocated, unallocated, capacity): what the message says.",
     hints=(
-        "Three questions in order: would the holes do in one piece? Would the card do, with "
-        "nothing on it but what PyTorch has allocated? Else it is too large.",
-        "What isn't allocated by PyTorch is capacity - allocated, whoever holds it.",
+        "Three questions in order: does the program nearly fill the card? Is more in holes than "
+        "outside PyTorch? Else it is outside.",
+        "Outside PyTorch is capacity - free - allocated - unallocated, whoever holds it.",
     ),
 )
 def check_verdict(verdict: Callable[..., str]) -> str:
-    """On messages at the borders of each verdict, and on random ones."""
-    cases = [(8.75, 14.0, 173.4, 68.6, 256.0), (20.0, 4.0, 30.0, 10.0, 80.0)]
+    """On messages at the borders of each verdict, and between them."""
+    cases = [(20.0, 14.0, 173.38, 68.62, 256.0), (8.0, 7.0, 243.0, 6.0, 256.0)]
     for _ in range(60):
-        capacity = float(random.randint(64, 1024))
-        allocated = float(random.randint(1, int(capacity) - 8))
-        unallocated = float(random.randint(0, int(capacity - allocated)))
-        free = float(random.randint(0, int(capacity - allocated - unallocated)))
-        for border in (unallocated, capacity - allocated):
-            more = random.choice([0.0, 0.5, -0.5, 30.0])
-            cases.append((max(border + more, free + 0.25), free, allocated, unallocated, capacity))
+        capacity = 10.0 * random.randint(7, 100)
+        border = random.choice([0.0, 0.25, -0.25])
+        full = random.randint(int(0.7 * capacity), int(0.85 * capacity))
+        free = float(random.randint(0, int(0.9 * capacity) - full - 1))
+        unallocated = float(random.randint(0, int(capacity - full - free)))
+        cases.append((0.9 * capacity - full + border, free, full, unallocated, capacity))
+        part = random.randint(1, int(capacity) // 2)
+        outside = random.randint(1, int(capacity - part) // 2)
+        free = float(capacity - part - 2 * outside)
+        allocated, holes = part - border, outside + border
+        tried = free + random.choice([0.5, 4.0, holes])
+        cases.append((tried, free, allocated, holes, capacity))
     against(verdict, _verdict, cases)
     return f"{len(cases)} messages, at the borders and between them"
 
 
 def _verdict(
-    wanted: float, free: float, allocated: float, unallocated: float, capacity: float
+    tried: float, free: float, allocated: float, unallocated: float, capacity: float
 ) -> str:
-    if wanted <= unallocated:
-        return "fragmented"
-    return "outside" if wanted <= capacity - allocated else "too large"
+    if allocated + tried > 0.9 * capacity:
+        return "too large"
+    outside = capacity - free - allocated - unallocated
+    return "fragmented" if unallocated >= outside else "outside"
 
 
 @cache

@@ -1,13 +1,14 @@
 """What chapter 9 predicts beside what real GPUs take: here, and as they did for others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import files
-from course_utils.core.evidence import Row, Series, published, recorded
+from course_utils.core.evidence import Row, Series, published
 from course_utils.memory.kept_predictions import HOPPER, SCENARIO, predicted, read
 from course_utils.memory.on_gpu import reserved_on_gpu
 from course_utils.memory.prediction import cublas_workspace
@@ -55,41 +56,39 @@ def build_of(case: Row) -> Callable[[Any], Any]:
     return TrainingStep(**{name: case[name] for name in IDENTIFIES}).build
 
 
-def in_gib(rows: Iterable[Row]) -> list[dict[str, str]]:
-    """Rows of a table: which step, and its peaks as predicted and measured, in GiB (2**30)."""
-    return [
-        {
-            "step": _words(row),
-            **{
-                f"{what}, {how}": f"{row[column] / 2**30:.2f}" if column in row else "–"
-                for what in ("allocated", "reserved")
-                for how, column in (
-                    ("predicted", f"predicted_{what}_bytes"), ("measured", f"{what}_bytes")
-                )
-            },
-        }
-        for row in rows
-    ]  # fmt: skip
+def over_prediction(found: Series | list[Row] | None) -> Any:
+    """Returns by how much GPUs' peaks exceed the predictions: a row for each model, in percent.
 
-
-def recorded_in_gib() -> Series | None:
-    """What a GPU gave beside the predictions, as rows of the same table; None without one."""
-    found = recorded("09_memory_snapshots/peak_by_model")
-    return found and Series.of_rows(in_gib(found.rows), found.kind, found.provenance)
-
-
-def wrong_by(rows: Iterable[Row], what: str) -> list[float]:
-    """Returns by which shares predictions of the peak `what` were wrong, the smallest first.
-
-    `what` is "allocated" or "reserved".
+    `found` are measured steps of `to_measure`, or recorded ones; the result is of the same kind.
     """
-    return sorted(abs(row[f"predicted_{what}_bytes"] / row[f"{what}_bytes"] - 1) for row in rows)
+    if isinstance(found, Series):
+        return replace(found, rows=over_prediction(list(found.rows)))
+    models = dict.fromkeys(row["model"] for row in found or [])
+    return [_over(model, [r for r in found or [] if r["model"] == model]) for model in models]
 
 
-def _words(row: Row) -> str:
-    parts = [row["model"], row["precision"], f"batch {row['batch']}"]
-    parts += [f"{row['accumulate']} accumulated"] if row["accumulate"] > 1 else []
-    return ", ".join(parts + (["checkpointing"] if row["checkpointing"] else []))
+def _over(model: str, rows: list[Row]) -> Row:
+    row: Row = {"model": model, "steps": len(rows)}
+    for what in ("allocated", "reserved"):
+        ratios = [r[f"{what}_bytes"] / r[f"predicted_{what}_bytes"] for r in rows]
+        least, most = (round(100 * (one - 1), 1) + 0.0 for one in (min(ratios), max(ratios)))
+        row[f"{what}, %"] = f"{least:+.1f} to {most:+.1f}"
+    return row
+
+
+def in_gib(found: Series | list[Row] | None) -> Any:
+    """Returns rows, or evidence, with sizes in GiB as text: columns that end in bytes or mb."""
+    if isinstance(found, Series):
+        return replace(found, rows=in_gib(list(found.rows)))
+    return [dict(_gib(column, value) for column, value in row.items()) for row in found or []]
+
+
+def _gib(column: str, value: Any) -> tuple[str, Any]:
+    for ending, n_bytes in (("bytes", 1), ("mb", 10**6)):
+        if column.endswith(ending):
+            name = column.removesuffix(ending).rstrip("_") or "outside"
+            return f"{name}, GiB", f"{value * n_bytes / 2**30:.2f}"
+    return column, value
 
 
 # ---- What a program reserves with other settings of the allocator.
@@ -123,7 +122,7 @@ def reserved_with(case: Row) -> Row:
 def real_runs() -> list[Row]:
     """What was predicted for the runs of published `transformer_peaks`, in its columns.
 
-    `off_percent` is by how much of the GPU's peak it is too high. `python -m
+    `off, %` is by how much of the GPU's peak it is too high. `python -m
     tools.predict_real_runs` makes the predictions, for GPUs before Hopper: the models are that
     tool's. Raises: OSError without the file.
     """
@@ -133,7 +132,7 @@ def real_runs() -> list[Row]:
             "run": gpu["run"],
             "allocated_bytes": row["allocated_bytes"],
             "workspaces": round(row["parts_bytes"]["workspace"] / cublas_workspace((8, 0))),
-            "off_percent": round(100 * (row["allocated_bytes"] / gpu["allocated_bytes"] - 1), 3),
+            "off, %": round(100 * (row["allocated_bytes"] / gpu["allocated_bytes"] - 1), 3),
         }
         for gpu, row in zip(published("transformer_peaks").rows, kept, strict=True)
     ]

@@ -47,7 +47,8 @@ COLUMNS = 600
 def draw_timeline(history: History, title: str = "") -> style.Picture:
     """Draws requested bytes stacked over the events, by kind or by the line that asked.
 
-    The line above is what was reserved; a mark is the peak.
+    The line above is what was reserved; a mark is the peak. A history whose name begins with a
+    kind of evidence and a colon ("recorded: H200") has its name below the title, in that colour.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -62,6 +63,9 @@ def draw_timeline(history: History, title: str = "") -> style.Picture:
     axes.step(moments, reserved, where="post", color=style.INK, linewidth=1.2)
     _mark_peak(axes, history, scale, peak)
     said = [alt_text.axes("events of the trace", unit)]
+    if colour := style.COLOURS.get(history.name.partition(":")[0]):
+        axes.set_title(history.name, loc="left", fontsize=10.5, color=colour)
+        said.insert(0, history.name)
     said.append(alt_text.curve("reserved", dict(zip(moments, reserved, strict=True))))
     said.append(alt_text.curve("requested", dict(zip(moments, live, strict=True))))
     axes.set_xlim(0, max(history.moments - 1, 1))

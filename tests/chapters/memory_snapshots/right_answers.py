@@ -14,9 +14,11 @@ RIGHT = {
     ),
     "memory.verdict": changed(
         "memory.verdict",
-        asks_the_last_question_first={
-            "if wanted <= unallocated": "if wanted > capacity - allocated:\n"
-            '        return "too large"\n    if wanted <= unallocated',
+        compares_shares={
+            "allocated + tried > 0.9 * capacity": "(allocated + tried) / capacity > 0.9"
+        },
+        in_integers={
+            "allocated + tried > 0.9 * capacity": "10 * (allocated + tried) > 9 * capacity"
         },
     ),
     "memory.diagnose": changed(

@@ -6,10 +6,11 @@ from course_utils.chapters.memory_snapshots.real_gpus import (
     IDENTIFIES,
     build_of,
     in_gib,
+    over_prediction,
     real_runs,
     to_measure,
-    wrong_by,
 )
+from course_utils.core.evidence import Series
 from tools.predict_real_runs import predicted_run
 
 
@@ -20,7 +21,7 @@ def test_the_kept_prediction_of_a_real_run_is_what_is_predicted_now():
     assert now["run"] == training["run"]
     assert now["allocated_bytes"] == training["allocated_bytes"]
     assert training["workspaces"] == forward["workspaces"] == 2
-    assert -0.5 < training["off_percent"] < 0 < forward["off_percent"] < 0.5
+    assert -0.5 < training["off, %"] < 0 < forward["off, %"] < 0.5
 
 
 def test_steps_that_would_not_fit_are_left_out_with_a_sentence(capsys):
@@ -30,11 +31,23 @@ def test_steps_that_would_not_fit_are_left_out_with_a_sentence(capsys):
     assert capsys.readouterr().out == said
 
 
-def test_peaks_are_shown_in_gib_their_errors_in_order_and_a_row_identifies_its_step():
+def test_misses_are_shown_by_model_as_what_the_gpu_took_more_and_a_row_identifies_its_step():
     row = to_measure(every=False)[0]
-    measured = row | {"allocated_bytes": row["predicted_allocated_bytes"] // 2}
-    (before, after) = in_gib([row, measured])
-    assert before["allocated, measured"] == "–" != after["allocated, measured"]
-    assert wrong_by([measured, measured], "allocated") == [1, 1]
+    allocated, reserved = row["predicted_allocated_bytes"], row["predicted_reserved_bytes"]
+    measured = [
+        row | {"allocated_bytes": allocated, "reserved_bytes": part * reserved}
+        for part in (1.5, 0.5)
+    ]
+    (found,) = over_prediction(measured)
+    shares = {"allocated, %": "+0.0 to +0.0", "reserved, %": "-50.0 to +50.0"}
+    assert found == {"model": row["model"], "steps": 2} | shares
     step = build_of(row).__self__
     assert all(getattr(step, name) == row[name] for name in IDENTIFIES)
+
+
+def test_sizes_are_shown_in_gib_of_rows_and_of_evidence():
+    rows = [{"GPU": "V100", "mb": 1408, "reserved_mb": 0, "peak_bytes": 2**30}]
+    shown = [{"GPU": "V100", "outside, GiB": "1.31", "reserved, GiB": "0.00", "peak, GiB": "1.00"}]
+    evidence = Series.of_rows(rows, "published", "published: somebody")
+    assert in_gib(rows) == in_gib(evidence).rows == shown
+    assert in_gib(None) == over_prediction(None) == []
