@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from course_utils.chapters.compile_and_graphs.fresh_compiles import fresh, quiet
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
 from course_utils.core.machine import device
+from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.core.timing import seconds
 
 ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
@@ -80,6 +81,27 @@ def first_reason(explained: Any) -> str:
     if explained.break_reasons:
         return str(explained.break_reasons[0].reason).partition("\n")[0]
     return "–" if explained.graph_count else "a break in a loop: the function is skipped"
+
+
+def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of training steps as text for a table; those whose step is a Measurement are live, ≈."""
+
+    def text(row: Mapping[str, Any], column: str) -> str | None:
+        if column not in row:
+            return None
+        said = format_seconds(row[column])
+        live = isinstance(row["step_seconds"], Measurement)
+        return said if live else said.removeprefix("≈ ")
+
+    return [
+        {
+            "way": row["way"],
+            "first step": text(row, "first_seconds"),
+            "step": text(row, "step_seconds"),
+            "tokens/s": f"{row['tokens_per_s']:,.0f}" if "tokens_per_s" in row else None,
+        }
+        for row in rows
+    ]
 
 
 def run_elsewhere(file: Path, batch: Tensor) -> Tensor:

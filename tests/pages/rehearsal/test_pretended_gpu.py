@@ -91,6 +91,7 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
         "compiled-keeps-one", "second-length-dynamic", "eight-then-eager", "four-of-six-break",
         "fullgraph-refuses-if", "graph-reads-anew", "matmul-stays-call", "fuser-as-inductor",
         "old-output-overwritten", "cpu-skips-silently", "skip-spares-callees", "warm-finds-graph",
+        "clamp-compiles-anew",
     },
     "05_input_pipeline": {"fork-refuses-cuda"},  # a context
     "07_mixed_precision": {  # CUDA's own kernels, values that overflow
