@@ -187,12 +187,12 @@ def describe(fmt: Format, code: int, typed: Number) -> list[list[str]]:
 
 
 def _formula(fmt: Format, bits: Bits) -> str:
-    """`2^(11 − 15) × (1 + 614/1024)`: exponent, bias, hidden bit and significand of a code."""
-    exponent, steps = int(bits.exponent, 2), 2 ** len(bits.significand)
+    """`2^(11 − 15) × (1 + 614/1024)`: exponent, bias, hidden bit and fraction of a code."""
+    exponent, steps = int(bits.exponent, 2), 2 ** len(bits.fraction)
     hidden = int(exponent > 0 or not fmt.info.has_subnormals)
     power = f"2^({max(exponent, hidden ^ 1)} − {fmt.info.bias})"
     minus = "−" if bits.sign == "1" else ""
-    stored = int(bits.significand or "0", 2)
+    stored = int(bits.fraction or "0", 2)
     return f"{minus}{power} × ({hidden} + {stored}/{steps})"
 
 

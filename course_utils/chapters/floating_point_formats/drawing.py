@@ -74,11 +74,13 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "bits": f.k,
                 "precision (with the 1)": f.precision if np.isfinite(f.min_normal) else None,
                 "largest": f"{f.max:,.5g}",
-                "its bits": " ".join(part for part in f.bits(f.max) if part) if f.k < 20 else None,
+                "its bits": " ".join(part for part in f.bits(f.max) if part),
                 "smallest normal": power_of_two(f.min_normal)
                 if np.isfinite(f.min_normal)
                 else None,
-                "smallest subnormal": power_of_two(f.min_subnormal),
+                "smallest subnormal": power_of_two(f.min_subnormal)
+                if np.isfinite(f.min_normal)
+                else None,
             }
             for f in formats
         ],

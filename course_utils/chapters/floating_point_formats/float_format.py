@@ -73,11 +73,11 @@ STOCHASTIC_BITS = 24
 
 
 class Bits(NamedTuple):
-    """A number's bits as text, by field; for INT8 all bits but the sign are significand."""
+    """A number's bits as text, by field; for INT8 all bits but the sign are fraction."""
 
     sign: str
     exponent: str
-    significand: str
+    fraction: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,14 +198,14 @@ class Format:
         return give_back(np.where(here <= self.info.min, -np.inf, down))
 
     def bits(self, value: float) -> Bits:
-        """The bits of one value, after rounding, as sign, exponent and significand."""
+        """The bits of one value, after rounding, as sign, exponent and fraction."""
         return self.fields(self.encode(float(value)))
 
     def fields(self, code: int) -> Bits:
-        """The bits of one code as sign, exponent and significand."""
+        """The bits of one code as sign, exponent and fraction."""
         text, sign = f"{code:0{self.k}b}", self.info.signBits
-        significand = sign + (0 if self.info.is_all_subnormal else self.info.expBits)
-        return Bits(text[:sign], text[sign:significand], text[significand:])
+        fraction = sign + (0 if self.info.is_all_subnormal else self.info.expBits)
+        return Bits(text[:sign], text[sign:fraction], text[fraction:])
 
     def values(self) -> np.ndarray:
         """Every finite value once, in order, as float64; ValueError above 16 bits."""
