@@ -93,12 +93,13 @@ def _length(trace: Trace) -> float:
 
 
 def _boxes(trace: Trace, shown: list[Lane], tops: list[float]) -> dict[str, list[Box]]:
-    """What is drawn, by its name in the legend."""
+    """What is drawn, by its name in the legend; idle times once, above the GPU's first stream."""
     of, found = kinds(trace), {word: list[Box]() for word in COLOURS}
+    drawn = set[int]()
     for lane, top in zip(shown, tops, strict=True):
-        for why, begin, end, share in _idle(trace, lane):
-            box = begin, end, share, top, ROW * len(lane.rows)
-            found[WORDS[WAITS[why]]].append(box)
+        for why, begin, end, share in () if lane.device in drawn else _idle(trace, lane):
+            found[WORDS[WAITS[why]]].append((begin, end, share, top - 0.8 * ROOM, 0.5 * ROOM))
+        drawn.add(lane.device)
         for depth, row in enumerate(lane.rows):
             for kind, begin, end, share in _merged(trace, of, row, depth < lane.bands):
                 box = begin, end, share, top + ROW * depth, 0.9 * ROW

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from course_utils.core import files
 from course_utils.core.evidence import Series, published
 from course_utils.core.machine import nvidia_smi
-from course_utils.core.measurement import Measurement, format_ratio
+from course_utils.core.measurement import Measurement, format_ratio, format_seconds
 from course_utils.core.timing import measure, synchronize
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def _busy_once(fn: Callable[[], Any]) -> float:
 
 def half(measured: Measurement) -> str:
     """Writes the quartiles of the repetitions: `≈ 0.9 to ≈ 1.1`."""
-    return f"{format_ratio(measured.q1)} to {format_ratio(measured.q3)}"
+    show = format_seconds if measured.unit == "seconds" else format_ratio
+    return f"{show(measured.q1)} to {show(measured.q3)}"
 
 
 def published_tips() -> Series:

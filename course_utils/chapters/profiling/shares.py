@@ -15,12 +15,12 @@ WORDS = {
     "communication": "communication, exposed",
     "copying": "copies",
     "data": "idle: DataLoader",
-    "synchronising": "idle: a wait",
+    "synchronising": "idle: synchronising",
     "allocating": "idle: allocating",
-    "loading": "idle: first use",
+    "loading": "idle: host, first use",
     "ranks": "idle: other ranks",
-    "launching": "idle: launches",
-    "python": "idle: Python",
+    "launching": "idle: host, launches",
+    "python": "idle: host, Python",
     "other": "idle: other",
 }
 OTHER = "#E2E2E2"  # what the trace viewer has no colour for
@@ -54,7 +54,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
-    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, OTHER) for n in large}, 4)
+    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, OTHER) for n in large}, 3)
     return style.render(figure, title, said)
 
 

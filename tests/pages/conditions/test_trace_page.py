@@ -47,7 +47,7 @@ def test_a_page_opens_without_a_network_and_answers_the_pointer(sheet, tmp_path)
     assert {urlparse(address).scheme for address in asked} == {"file"} and len(asked) == 1
     assert sheet.locator("h1").inner_text() == "mine.json"
     assert sheet.locator("#sentence").inner_text() == (
-        "14 events, on GPU 0, in 200 µs. 1 step, ProfilerStep#3, of 200 µs to 200 µs on the host. "
+        "14 events, on GPU 0, in 200 µs. 1 step, ProfilerStep#3, of 200 µs on the host. "
         "GPU 0: kernels ran in 85 µs of the 200 µs of the steps (43%)."
     )
     assert sheet.locator("#heads > *").all_inner_texts() == [

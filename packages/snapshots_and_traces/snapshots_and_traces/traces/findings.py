@@ -211,7 +211,7 @@ def _communication(trace: Trace, device: int) -> tuple[str, str]:
         sums[key] = sums.get(key, 0.0) + seconds
     most = max(sums.values(), default=0.0)
     where, backward = next((one for one, took in sums.items() if took == most), ("", False))
-    share = f"{most / (sum(sums.values()) or 1.0):.0%} of what nothing hides"
+    share = f"{most / (sum(sums.values()) or 1.0):.0%} of the exposed time"
     if backward:
         says = "launched in the backward pass: start it earlier, smaller buckets, or send less"
     else:

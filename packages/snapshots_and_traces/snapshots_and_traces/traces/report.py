@@ -123,9 +123,11 @@ def _steps(trace: Trace) -> str:
     if not trace.steps:
         return "No steps are marked in it: profiler.step() does."
     took = [end - start for start, end in trace.steps.values()]
-    names = [short(name) for name in trace.steps]
-    several = f"{len(took)} steps, {names[0]} to {names[-1]}" if took[1:] else f"1 step, {names[0]}"
-    return f"{several}, of {seconds_text(min(took))} to {seconds_text(max(took))} on the host."
+    names, least = [short(name) for name in trace.steps], seconds_text(min(took))
+    if not took[1:]:
+        return f"1 step, {names[0]}, of {least} on the host."
+    several = f"{len(took)} steps, {names[0]} to {names[-1]}"
+    return f"{several}, of {least} to {seconds_text(max(took))} on the host."
 
 
 def _gpu(trace: Trace, seen: Overview) -> list[str]:

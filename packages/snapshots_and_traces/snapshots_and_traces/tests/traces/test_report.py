@@ -27,7 +27,7 @@ def test_every_figure_stands_with_its_unit(tmp_path):
     ]  # fmt: skip
     assert said(tmp_path, *events).splitlines() == [
         "9 events of rank 1 of 2, on GPU 0 (Tesla V100), in 100 µs.",
-        "1 step, ProfilerStep#3, of 100 µs to 100 µs on the host.",
+        "1 step, ProfilerStep#3, of 100 µs on the host.",
         "GPU 0: kernels ran in 25 µs of the 100 µs of the steps (25%).",
         "     15 µs  15%  computing",
         "     10 µs  10%  only communication (15 µs in all, 33% hidden behind computing)",
@@ -44,7 +44,7 @@ def test_every_figure_stands_with_its_unit(tmp_path):
         "Memory: at most 1.5 MB allocated on GPU 0.",
         "Look first at the launches: torch.compile, CUDA graphs, foreach, larger batches "
         "(idle, launched too late: 75% of the time, aten::relu).",
-        "Then at the messages (100% of what nothing hides, not launched by autograd: "
+        "Then at the messages (100% of the exposed time, not launched by autograd: "
         "start it before its result is needed) (only communication: 10% of the time, "
         "ncclDevKernel_AllReduce).",
     ]  # fmt: skip
