@@ -177,8 +177,10 @@ def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | 
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=colour, height=0.7)
     texts = [_amount(value, unit, one.kind) for value in values]
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    over = {"bbox": ground, "zorder": 4} if line else {}  # not struck through by the line
     for place, (text, length) in enumerate(zip(texts, scaled, strict=True)):
-        style.write_beside(axes, text, max(length, 0), place)
+        style.write_beside(axes, text, max(length, 0), place, **over)
     names = [str(label) for label in one.values]
     style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)

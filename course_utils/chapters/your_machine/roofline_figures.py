@@ -34,8 +34,8 @@ class Machine:
     others: Mapping[float, float] = field(default_factory=dict)
 
 
-ROOFS = ("FP32", "BF16")  # the others are near these
-CROWDED = ("matmul 256", "matmul 2048", "matmul 4096")  # beside "matmul 8192"
+ROOFS = ("FP32", "BF16")  # more would cross the operators' names
+CROWDED = ("matmul 256", "matmul 512", "matmul 2048", "matmul 4096")  # near others, or a label
 
 
 def recorded_machine(points: Series | None, rates: Series | None, copies: Series | None) -> Any:
@@ -131,7 +131,7 @@ def draw_bounds(
     """Draws operators by T_math and by measured time, in units of T_mem, between max and sum.
 
     `groups` are (kind of evidence, points) by name; points are (T_math, time), both divided by
-    T_mem, by operator. Live points carry their names.
+    T_mem, by operator. Points carry their names, but for published ones.
     """
     figure, axes = style.one_panel(title, 4.9)
     places = [x for _, points in groups.values() for x, _ in points.values()]
@@ -146,22 +146,27 @@ def draw_bounds(
     said = [alt_text.axes("T_math / T_mem", "measured time / T_mem", "xy")]
     for group, (kind, points) in groups.items():
         live, colour = kind == "live", style.COLOURS[kind]
+        up = 1 if live else -1  # where the first name of a group is
         x, y = zip(*points.values(), strict=True)
         axes.plot(x, y, color=colour, linestyle="", marker=style.MARKS[kind], label=group)
         said.append(f"{group}, {kind}")
-        if not live:
+        if kind == "published":
             said.append(alt_text.curve("measured", dict(points.values())))
             continue
         for name, (a, b) in points.items():
             numbers = f"{alt_text.amount(a, live)} of T_mem in arithmetic"
             said.append(f"  {name}: {numbers}, took {alt_text.amount(b, live)}")
-        before, nth = 0.0, 0
+        near: dict[str, tuple[float, float]] = {}  # names in a row, where points are close
         for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
-            before, nth = a, nth + 1 if a < 1.6 * before else 0
-            at = (14, -18) if nth % 2 else (-14, 14 + 8 * nth)  # below or above, neighbours higher
-            axes.annotate(name, (a, b), at, color=colour, va="center", zorder=5,
-                          ha="left" if nth % 2 else "right",
-                          arrowprops={"arrowstyle": "-", "color": colour}, **how)  # fmt: skip
+            last = next(reversed(near.items()), None)
+            if last and a < 2.5 * last[1][0] and b < 1.2 * last[1][1]:
+                near.pop(last[0])
+                name = f"{last[0]}, {name}"
+            near[name] = a, b
+        for name, at in near.items():
+            left = at[0] < 3 * low
+            axes.annotate(name, at, (-6 if left else 6, 16 * up), color=colour, va="center",
+                          ha="left" if left else "right", zorder=5, **how)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
     axes.set(xlabel="T_math / T_mem (arithmetic alone, in units of the copy's time)")
     axes.set_ylabel("measured time / T_mem")
