@@ -165,40 +165,38 @@ def _free_lists() -> Iterator[tuple[int, FreeBlocks]]:
 
 @exercise(
     "memory.verdict",
-    todo="write verdict(tried, free, allocated, unallocated, capacity): what the message says.",
+    todo="write verdict(tried, free, allocated, unallocated, capacity, context).",
     hints=(
-        "Three questions in order: does the program nearly fill the card? Is more in holes than "
-        "outside PyTorch? Else it is outside.",
-        "Outside PyTorch is capacity - free - allocated - unallocated, whoever holds it.",
+        "Three questions in order: would what is free and what is unallocated do together? Would "
+        "the program fit on a card that holds only its context? Else it is too large.",
+        "allocated + tried + context is what the program needs at least.",
     ),
 )
 def check_verdict(verdict: Callable[..., str]) -> str:
     """On messages at the borders of each verdict, and between them."""
-    cases = [(20.0, 14.0, 173.38, 68.62, 256.0), (8.0, 7.0, 243.0, 6.0, 256.0)]
+    cases = [(20.0, 14.0, 173.38, 68.62, 256.0, 0.0)]
     for _ in range(60):
-        capacity = 10.0 * random.randint(7, 100)
+        context, others = float(random.randint(1, 8)), float(random.randint(1, 20))
+        free, holes, allocated = (float(random.randint(1, 60)) for _ in range(3))
+        capacity = free + holes + allocated + context + others
         border = random.choice([0.0, 0.25, -0.25])
-        full = random.randint(int(0.7 * capacity), int(0.85 * capacity))
-        free = float(random.randint(0, int(0.9 * capacity) - full - 1))
-        unallocated = float(random.randint(0, int(capacity - full - free)))
-        cases.append((0.9 * capacity - full + border, free, full, unallocated, capacity))
-        part = random.randint(1, int(capacity) // 2)
-        outside = random.randint(1, int(capacity - part) // 2)
-        free = float(capacity - part - 2 * outside)
-        allocated, holes = part - border, outside + border
-        tried = free + random.choice([0.5, 4.0, holes])
-        cases.append((tried, free, allocated, holes, capacity))
+        for tried in (free + holes, free + holes + others, free + holes + others + context):
+            cases.append((tried + border, free, allocated, holes, capacity, context))
     against(verdict, _verdict, cases)
     return f"{len(cases)} messages, at the borders and between them"
 
 
 def _verdict(
-    tried: float, free: float, allocated: float, unallocated: float, capacity: float
+    tried: float,
+    free: float,
+    allocated: float,
+    unallocated: float,
+    capacity: float,
+    context: float,
 ) -> str:
-    if allocated + tried > 0.9 * capacity:
-        return "too large"
-    outside = capacity - free - allocated - unallocated
-    return "fragmented" if unallocated >= outside else "outside"
+    if tried <= free + unallocated:
+        return "fragmented"
+    return "outside" if tried <= capacity - context - allocated else "too large"
 
 
 @cache

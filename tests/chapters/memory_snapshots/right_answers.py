@@ -14,11 +14,9 @@ RIGHT = {
     ),
     "memory.verdict": changed(
         "memory.verdict",
-        compares_shares={
-            "allocated + tried > 0.9 * capacity": "(allocated + tried) / capacity > 0.9"
-        },
-        in_integers={
-            "allocated + tried > 0.9 * capacity": "10 * (allocated + tried) > 9 * capacity"
+        asks_what_is_missing={"tried <= free + unallocated": "tried - free - unallocated <= 0"},
+        asks_what_is_left={
+            "allocated + tried + context <= capacity": "tried <= capacity - context - allocated"
         },
     ),
     "memory.diagnose": changed(

@@ -21,14 +21,21 @@ WRONG = {
     ),
     "memory.verdict": changed(
         "memory.verdict",
-        free_memory_is_outside={"capacity - free": "capacity"},
-        holes_are_outside={"- allocated - unallocated": "- allocated"},
-        holes_are_strictly_larger={">= outside": "> outside"},
-        exactly_nine_tenths_are_too_large={"> 0.9": ">= 0.9"},
+        only_holes_count={"tried <= free + unallocated": "tried <= unallocated"},
+        only_free_memory_counts={"free + unallocated": "free"},
+        exactly_enough_is_too_little={"tried <= free": "tried < free"},
+        exactly_full_is_too_large={"<= capacity": "< capacity"},
+        the_context_goes_away={" + context": ""},
         what_was_tried_takes_nothing={"allocated + tried": "allocated"},
-        holes_would_do={">= outside": ">= tried"},
-        never_fragmented={"unallocated >= outside": "False"},
-        never_too_large={"allocated + tried > 0.9 * capacity": "False"},
+        holes_are_lost={"allocated + tried": "allocated + unallocated + tried"},
+        nine_tenths_are_full={"+ context <= capacity": "<= 0.9 * capacity"},
+        more_in_holes_than_outside={
+            "tried <= free + unallocated": (
+                "unallocated >= capacity - free - allocated - unallocated"
+            )
+        },
+        never_fragmented={"tried <= free + unallocated": "False"},
+        never_too_large={"if fits": "if True"},
     ),
     "memory.diagnose": changed(
         "memory.diagnose",
