@@ -1,8 +1,8 @@
 """A model's linear layers, what goes into them, and torchao, whose results stand beside ours."""
 
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -48,6 +48,13 @@ def fbgemm(weight: Tensor) -> nn.Module | None:
             return torch.ops.quantized.linear_dynamic(x, packed)
 
     return Packed()
+
+
+@contextmanager
+def without_onednn() -> Iterator[None]:
+    """Keeps torch from using oneDNN inside, so that an INT8 product runs in torch's plain loop."""
+    with warnings.catch_warnings(action="ignore"), torch.backends.mkldnn.flags(enabled=False):
+        yield
 
 
 def named_linears(model: nn.Module) -> dict[str, nn.Linear]:
