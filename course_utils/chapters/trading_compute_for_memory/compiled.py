@@ -12,21 +12,18 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from course_utils.chapters.trading_compute_for_memory.counted import attention_known, counted_flops
 
 
-def with_budget(module: torch.nn.Module, x: torch.Tensor, budget: float) -> tuple[int, int, bool]:
-    """Returns the bytes that the compiled `module(x)` keeps, the FLOPs of its forward and backward
-    graphs, and whether the backward graph computes attention's forward pass again.
+def with_budget(module: torch.nn.Module, x: torch.Tensor, budget: float) -> tuple[int, int]:
+    """Returns the bytes that the compiled `module(x)` keeps, and the FLOPs of its forward and
+    backward graphs.
 
     `budget` is torch's `activation_memory_budget`: 1 keeps what the compiler would keep anyway, 0
     only the input, and in between it may keep that share. Its graphs are divided as inductor has
     them divided, and run operator by operator.
     """
     flops: list[int] = []
-    again: list[bool] = []
 
     def keep_count(graph: Any, example: Any) -> Callable[..., Any]:
         flops.append(counted_flops(lambda: graph(*example)))
-        called = [str(node.target) for node in graph.graph.nodes]
-        again.append(any("attention" in n and "backward" not in n for n in called))
         return make_boxed_func(graph.forward)
 
     backend = aot_autograd(
@@ -38,7 +35,7 @@ def with_budget(module: torch.nn.Module, x: torch.Tensor, budget: float) -> tupl
         result = torch.compile(module, backend=backend)(x)
         kept = _saved_bytes(result, module)
         result.sum().backward()
-    return kept, sum(flops), again[-1]
+    return kept, sum(flops)
 
 
 def _saved_bytes(result: torch.Tensor, module: torch.nn.Module) -> int:

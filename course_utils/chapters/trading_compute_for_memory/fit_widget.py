@@ -75,17 +75,18 @@ def _draw(model: str, **choices: Any) -> tuple[style.Picture, str]:
         f"The step takes <b>{relative_time(plan):.2f}</b> times the FLOPs of one that "
         "recomputes nothing."
     )
-    return draw_moments(title(answers), moments(plan)), reading
+    step = f"{model}, {plan.batch} × {plan.context:,} tokens"
+    return draw_moments(f"{step}: {verdicts(answers)}", moments(plan)), reading
 
 
-def title(answers: dict[str, str]) -> str:
+def verdicts(answers: dict[str, str]) -> str:
     """The smallest card in which the step fits, and the one in which it may."""
     fits = [card for card, said in answers.items() if said == "fits"]
     tight = [card for card, said in answers.items() if said == "tight"]
     if not fits + tight:
-        return "This step fits in no one GPU"
-    found = f"This step fits in {_size(fits[0])}" if fits else "This step fits safely in none"
-    return f"{found}; in {_size(tight[0])} it is tight" if tight else found
+        return "fits in no one GPU"
+    found = f"fits in {_size(fits[0])}" if fits else "fits safely in none"
+    return f"{found}; tight in {_size(tight[0])}" if tight else found
 
 
 def _size(card: str) -> str:

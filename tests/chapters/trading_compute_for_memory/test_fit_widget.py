@@ -27,7 +27,7 @@ def test_unmoved_it_is_too_large_for_24_gb_and_fused_adam_makes_it_tight():
     assert "24 GB (RTX 4090): too small, 80 GB (H100 SXM): fits" in plain(reading)
     assert "T4: has no BF16" in plain(reading) and "1.21 times the FLOPs" in plain(reading)
     named[5].value = "Adam, fused"
-    assert "24 GB (RTX 4090): tight" in plain(reading) and "it is tight" in widget._shown.alt
+    assert "24 GB (RTX 4090): tight" in plain(reading) and "tight in 24 GB" in widget._shown.alt
     named[3].value = "FP32"
     assert "16 GB (T4)" in plain(reading)
 

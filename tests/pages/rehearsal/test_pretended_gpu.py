@@ -72,7 +72,7 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
     "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps and compiles nothing
         "price(keeping(names))": "(1 + len(names), least + 7 - len(names))",
         "price(keep_all)": "(1000, 0)",
-        "chapter.with_budget(block, x, budget)": "(1 + 100 * budget, least + 9, True)",
+        "chapter.with_budget(block, x, budget)": "(1 + 100 * budget, least + 9)",
     },
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
