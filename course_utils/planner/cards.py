@@ -49,10 +49,12 @@ def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 
 
     `build(device)` returns (model, optimizer, step), as for `memory.predict_bytes`, which runs it
     on a fake GPU of that compute capability and raises what it raises. The allocator is torch's,
-    run; so what it reserves is known, and "tight" is about CUDA's context alone.
+    run on a card with room to spare. What it reserves there fits; from what is allocated on, a step
+    is "tight": the allocator gives unused blocks back before it fails.
     """
     found = predict_bytes(build, steps, capability)
-    least, most = (found.peak_reserved + context for context in context_bytes())
+    small, large = context_bytes()
+    least, most = found.peak_allocated + small, found.peak_reserved + large
     return [
         {
             "GPU": title,

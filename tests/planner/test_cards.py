@@ -35,9 +35,12 @@ def build(device):
     return model, optimizer, step
 
 
-def test_a_step_of_ones_own_is_answered_card_by_card():
+def test_a_step_of_ones_own_is_answered_card_by_card(monkeypatch):
     rows, found = will_it_fit(build), predict_bytes(build, 2)
     assert [row["answer"] for row in rows] == ["fits"] * 4
     assert rows[0]["reserved, GB"] == f"{found.peak_reserved / 1e9:.1f}"
+    size = (found.peak_allocated + found.peak_reserved) / 2 + sum(context_bytes()) / 2
+    monkeypatch.setattr("course_utils.planner.cards.cards", lambda: {"between": size})
+    assert [row["answer"] for row in will_it_fit(build)] == ["tight"]
     with pytest.raises(TypeError, match="build returns"):
         will_it_fit(lambda device: None)
