@@ -223,15 +223,13 @@ def test_the_kit_records_beside_a_torch_without_jupyter_or_a_network(tmp_path):
     (packages,) = there.glob("torch/lib/python3*/site-packages")
     own = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([python, "-c", LINKS, packages], env=own, check=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(there, filter="data")
+    subprocess.run(["tar", "xf", archive, "-C", there], check=True)
     chapters = [path.stem for path in files.chapters()] if every else ["06_floating_point_formats"]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("COURSE", "PYTHON", "VIRTUAL"))}
     own |= {"PYTHON": str(there / "torch" / "bin" / "python"), "HOME": "/proc/no-home"}
     subprocess.run([*ALONE, "sh", there / "kit" / "record.sh", *chapters], env=own)
     (found,) = there.glob("kit/recorded-*.tgz")
-    with tarfile.open(found) as packed:
-        packed.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "xf", found, "-C", tmp_path], check=True)
     for stem in chapters:
         assert list(tmp_path.glob(f"recorded/*/{stem}/claims.json"))
         (page,) = tmp_path.glob(f"build/executed/*/{stem}.ipynb")
