@@ -39,8 +39,12 @@ def test_a_step_of_ones_own_is_answered_card_by_card(monkeypatch):
     rows, found = will_it_fit(build), predict_bytes(build, 2)
     assert [row["answer"] for row in rows] == ["fits"] * 4
     assert rows[0]["reserved, GB"] == f"{found.peak_reserved / 1e9:.1f}"
-    size = (found.peak_allocated + found.peak_reserved) / 2 + sum(context_bytes()) / 2
-    monkeypatch.setattr("course_utils.planner.cards.cards", lambda: {"between": size})
-    assert [row["answer"] for row in will_it_fit(build)] == ["tight"]
+    least, most = context_bytes()
+    least, most = found.peak_allocated + least, found.peak_reserved + most
+    sizes = {"a byte less": least - 1, "least": least, "most, but a byte": most - 1, "most": most}
+    monkeypatch.setattr("course_utils.planner.cards.cards", lambda: sizes)
+    said = [row["answer"] for row in will_it_fit(build)]
+    assert said == ["too small", "tight", "tight", "fits"]
+    assert found.peak_allocated < found.peak_reserved  # else the two would be told from nothing
     with pytest.raises(TypeError, match="build returns"):
         will_it_fit(lambda device: None)

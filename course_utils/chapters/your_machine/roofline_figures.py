@@ -159,10 +159,10 @@ def draw_bounds(
         near: dict[str, tuple[float, float]] = {}  # names in a row, where points are close
         for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
             last = next(reversed(near.items()), None)
-            if last and a < 2.5 * last[1][0] and b < 1.2 * last[1][1]:
-                near.pop(last[0])
-                name = f"{last[0]}, {name}"
-            near[name] = a, b
+            if last and a < 5 * last[1][0] and b < 1.2 * last[1][1]:
+                near[f"{last[0]}, {name}"] = near.pop(last[0])
+            else:
+                near[name] = a, b
         for name, at in near.items():
             left = at[0] < 3 * low
             axes.annotate(name, at, (-6 if left else 6, 16 * up), color=colour, va="center",
