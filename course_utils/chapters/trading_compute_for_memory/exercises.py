@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_utils.chapters.trading_compute_for_memory import policies
 from course_utils.chapters.trading_compute_for_memory.counted import counted_flops
-from course_utils.lesson.answers import against, as_list, as_number, close, shown
+from course_utils.lesson.answers import as_number, close, shown
 from course_utils.lesson.exercises import Wrong, exercise
 from course_utils.memory.counting import count
 from course_utils.workloads.gpt import GPT, GPTConfig
@@ -292,42 +291,6 @@ def check_chain(gradient: Callable[..., Any]) -> str:
         chain.check_calls()
     calls, best = chain.forwards.total(), chain.least_calls
     return f"chains of 1 to 60 layers; {chain.case}: {calls} forward calls, of which {best} must be"
-
-
-@exercise(
-    "trade.policy",
-    todo="write keep(operators, budget): the names to keep, so that the fewest FLOPs run again.",
-    hints=(
-        "The most FLOPs a MiB first? Budget 10; one of 6 MiB and 7 GFLOP, two of 5 MiB and 5 "
-        "GFLOP each. What does that order keep, and what is best?",
-        "Twelve operators have 4,096 sets: itertools.combinations(operators, k), for each k, "
-        "tries them all.",
-        "For hundreds of operators: a table of the best set for each budget from 0 up, made "
-        "better by one operator after the other.",
-    ),
-)
-def check_policy(keep: Callable[[policies.Operators, int], Any]) -> str:
-    """Each edge, then operators that no greedy order solves, against the best of all sets."""
-    plans = policies.plans()
-
-    def answer(operators: policies.Operators, budget: int) -> int:
-        names = as_list(keep(dict(operators), budget), "a set of names")
-        if strangers := [name for name in names if name not in list(operators)]:
-            raise Wrong(f"you keep {shown(strangers[0])}, which isn't the name of one")
-        taken = sum(operators[name][0] for name in set(names))
-        if taken > budget:
-            kept = ", ".join(dict.fromkeys(names))
-            raise Wrong(f"of {operators} you keep {kept}: {taken} MiB, the budget is {budget}")
-        return policies.recomputed(operators, names)
-
-    def reference(operators: policies.Operators, budget: int) -> int:
-        return policies.recomputed(operators, policies.best(operators, budget))
-
-    def why(operators: policies.Operators, budget: int) -> str:
-        return f" GFLOP that run again, with {policies.best(operators, budget)} kept"
-
-    against(answer, reference, plans, why=why)
-    return f"{len(plans)} budgets, for none to twelve operators: no choice recomputes less"
 
 
 @exercise(

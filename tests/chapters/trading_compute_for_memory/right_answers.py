@@ -1,7 +1,5 @@
 """Right answers to chapter 10's exercises, in other ways than the worked solutions."""
 
-from itertools import chain, combinations
-
 import torch
 from torch.nn import functional as F
 
@@ -47,38 +45,6 @@ def with_no_run_too_many(layers, x, grad, every):
         for place in range(last, begin - 1, -1):
             grad = layers[place].backward(inputs[place], grad)
     return grad
-
-
-def by_every_set(operators, budget):
-    def saved(names):
-        fits = sum(operators[name][0] for name in names) <= budget
-        return sum(operators[name][1] for name in names) if fits else -1
-
-    sets = [combinations(operators, count) for count in range(len(operators) + 1)]
-    return max(chain.from_iterable(sets), key=saved)
-
-
-def by_bits(operators, budget):
-    names, best, kept = list(operators), -1, 0
-    for bits in range(1 << len(names)):
-        size = flops = 0
-        for place, name in enumerate(names):
-            if bits >> place & 1:
-                size, flops = size + operators[name][0], flops + operators[name][1]
-        if size <= budget and flops > best:
-            best, kept = flops, bits
-    return frozenset(name for place, name in enumerate(names) if kept >> place & 1)
-
-
-def by_with_and_without(operators, budget):
-    if not operators:
-        return []
-    name, *rest = operators
-    others = {one: operators[one] for one in rest}
-    choices = [by_with_and_without(others, budget)]
-    if operators[name][0] <= budget:
-        choices.append([name, *by_with_and_without(others, budget - operators[name][0])])
-    return max(choices, key=lambda kept: sum(operators[one][1] for one in kept))
 
 
 class InTheForward(torch.autograd.Function):
@@ -158,7 +124,6 @@ def weighs_means(model, optimizer, micro_batches):
 
 RIGHT = {
     "trade.chain": [by_recursion, with_no_run_too_many, holds_one_segment],
-    "trade.policy": [by_every_set, by_bits, by_with_and_without],
     "trade.chunks": [
         gradients_in_the_forward,
         *([torchs_own] if hasattr(torch.nn, "LinearCrossEntropyOptions") else []),

@@ -33,33 +33,6 @@ def from_first_to_last(layers, x, grad, every):
     return grad
 
 
-def in_an_order(operators, budget, key):
-    kept = set()
-    for name in sorted(operators, key=key, reverse=True):
-        if operators[name][0] <= budget:
-            kept.add(name)
-            budget -= operators[name][0]
-    return kept
-
-
-def the_most_flops_a_mib_first(operators, budget):
-    return in_an_order(operators, budget, lambda name: operators[name][1] / operators[name][0])
-
-
-def the_most_flops_first(operators, budget):
-    return in_an_order(operators, budget, lambda name: operators[name][1])
-
-
-def the_smallest_first(operators, budget):
-    return in_an_order(operators, budget, lambda name: -operators[name][0])
-
-
-def the_better_of_two_orders(operators, budget):
-    orders = the_most_flops_a_mib_first, the_most_flops_first
-    choices = [order(operators, budget) for order in orders]
-    return max(choices, key=lambda kept: sum(operators[name][1] for name in kept))
-
-
 def the_plain_loss(hidden, weight, targets, chunk):
     return F.cross_entropy(hidden @ weight.T, targets)
 
@@ -146,7 +119,6 @@ AGAIN = """inputs = [kept.pop()]
             inputs.append(layer.forward(inputs[-1]))"""
 BACK = """for layer in reversed(segment):
             grad = layer.backward(inputs.pop(), grad)"""
-KEPT = "best[budget][1]"
 APPLY = "InChunks.apply(hidden, weight, targets, chunk)"
 MEAN = 'reduction="sum") / n'
 TOTAL, STEP = "total = total + loss.detach()", "    optimizer.step()\n"
@@ -173,24 +145,6 @@ WRONG = {
                 AGAIN: "x, inputs = kept.pop(), []\n        for layer in segment:\n"
                 "            inputs.append(x := layer.forward(x))"
             },
-        ),
-    ],
-    "trade.policy": [
-        the_most_flops_a_mib_first,
-        the_most_flops_first,
-        the_smallest_first,
-        the_better_of_two_orders,
-        *changed(
-            "trade.policy",
-            keeps_nothing={KEPT: "set()"},
-            keeps_all={KEPT: "set(operators)"},
-            under_the_budget={KEPT: "best[max(budget - 1, 0)][1]"},
-            the_most_bytes={
-                "if saved + flops": "if saved + size",
-                "= saved + flops": "= saved + size",
-            },
-            what_runs_again={KEPT: f"set(operators) - {KEPT}"},
-            keeps_one_twice={"range(budget, size - 1, -1)": "range(size, budget + 1)"},
         ),
     ],
     "trade.chunks": [
