@@ -28,7 +28,9 @@ KEPT_STEPS = 12  # in which the tensors that are alive are counted
 NODES = 200_000  # of a graph that are followed
 LEAST_REPEATS = 8  # of the same operators on the same parameters, to be a loop over samples
 LONGEST_LOOP = 400  # operators in one turn of it
+STARTING_SECONDS = 0.3  # that it is measured for
 KEPT_LEAST = 1024  # bytes a step
+SMALL_BYTES = 16 * 1024  # that a core reads in about the time that starting an operator takes
 HOLDERS = (list, dict, tuple, deque)
 
 
@@ -131,7 +133,9 @@ class Looker:
         log = self._mode
         whole = sum(log.bytes.values()) or 1.0
         self.found.float64_share = log.bytes["torch.float64"] / whole
-        self.found.operators = log.count
+        self.found.operators, self.found.small_operators = log.count, log.small.total()
+        written = {at: n for (where, at), n in log.small.items() if where != "backward"}
+        self.found.small_line = max(written, key=lambda at: written[at], default=NOWHERE)
         length, turns, at = loop(log.calls)
         if turns >= LEAST_REPEATS and turns == self.watch.batch_size:
             self.found.per_sample_share = length * turns / max(len(log.calls), 1)
@@ -211,6 +215,21 @@ class Looker:
         slow, fast = (statistics.median(one) for one in zip(*times, strict=True))
         self.found.per_sample_gain = max(slow - fast, 0.0)
 
+    def _start_seconds(self) -> float:
+        """Seconds that an operator on a single number takes here, forward and backward.
+
+        A link of the chain is three operators: a sine, and its cosine and product backward. The
+        mean of many: what other programs take from a step, they take from these too.
+        """
+        x, links, begin = self.watch.torch.zeros((), requires_grad=True), 0, time.perf_counter()
+        while time.perf_counter() - begin < STARTING_SECONDS:
+            y = x
+            for _ in range(50):
+                y = y.sin()
+            y.backward()
+            links += 50
+        return (time.perf_counter() - begin) / (3 * links)
+
     def stop(self) -> None:
         """Ends the sampling; the dispatch mode and the trace too, where the run ended in them."""
         self._stop.set()
@@ -228,6 +247,7 @@ class Looker:
         """All that was found; after the last step, in the process that ran it."""
         self.stop()
         self._batch_once()
+        self.found.start_seconds = self._start_seconds()
         if self._tracer:
             self.found.traced = self._tracer.read(self.watch.main)
         if self._padding:
@@ -250,6 +270,7 @@ def _operators(watch: Watch) -> Any:
             self.bytes: Counter[str] = Counter()
             self.calls: list[tuple[Any, ...]] = []
             self.lines: list[Line] = []
+            self.small: Counter[tuple[str, Line]] = Counter()  # by region and the reader's line
             self.count, self.on = 0, True
             self.parameters = {
                 p.data_ptr() for m in watch.roots.values() for p in m.parameters()
@@ -262,10 +283,14 @@ def _operators(watch: Watch) -> Any:
             self.count += watch.region != "data"
             for x in tensors(out):
                 self.bytes[str(x.dtype)] += x.numel() * x.element_size()
+            line = watch.places.line(sys._getframe(1))
+            touched = sum(x.numel() * x.element_size() for x in tensors((args, out)))
+            if touched <= SMALL_BYTES and watch.region not in ("data", "optimizer"):
+                self.small[watch.region, line] += 1
             if watch.region in ("forward", "outside"):
                 used = [x.data_ptr() for x in tensors(args) if x.layout == torch.strided]
                 self.calls.append((func, *(p for p in used if p in self.parameters)))
-                self.lines.append(watch.places.line(sys._getframe(1)))
+                self.lines.append(line)
             return out
 
     return Operators()

@@ -94,6 +94,9 @@ class Look(msgspec.Struct):
     samples: list[Sample] = []
     float64_share: float = -1.0  # of the bytes that operators wrote
     operators: int = 0  # of one step
+    small_operators: int = 0  # of them, those on a few KiB, without the optimizer's
+    small_line: Line = NOWHERE  # with most of these
+    start_seconds: float = 0.0  # that an operator on one number took
     per_sample_share: float = 0.0  # operators that ran once for each sample of the batch
     per_sample: Line = NOWHERE
     per_sample_gain: float = 0.0  # seconds a step that one call for the whole batch would save

@@ -19,7 +19,7 @@ from course_utils.diagnose.steps import Steps
 from snapshots_and_traces.units import size_text
 
 REGION_OF = {"everything else": "outside", "waiting for data": "data", "checkpoints": "save"}
-SMALL = 10e-6  # seconds of an operator, with what Python does for it
+MANY = 300  # operators of a step: fewer are no loop
 
 
 @dataclass
@@ -262,16 +262,16 @@ def _(e: Evidence) -> Hit:
 
 
 @rule(
-    "small-operators", 300, "operators of some µs each: Python and dispatch take the time", "02",
+    "small-operators", 0.25, "starting operators on a few KiB takes a quarter of a step", "02",
     "fewer and larger operators: batch the loop, fuse, or torch.compile",
 )  # fmt: skip
 def _(e: Evidence) -> Hit | None:
-    operators = e.look.operators
-    each = e.steps.whole / (operators or 1)
-    return None if e.gpu or each > SMALL or e.look.per_sample_share else Hit(
-        operators, f"a step is {operators:,} operators of {format_seconds(each)} each: the CPU "
-        "mostly starts operators", e.most_common("backward"),
-        note="not known before it is rewritten",
+    small, each = e.look.small_operators, e.look.start_seconds
+    share = min(small * each / e.steps.whole, 1.0)
+    return None if e.gpu or small < MANY or e.look.per_sample_share else Hit(
+        share, f"{small:,} of a step's {e.look.operators:,} operators work on less than 16 KiB: at "
+        f"{format_seconds(each)} each, starting them is {share:.0%} of the step or more",
+        e.look.small_line, note="not known before it is rewritten",
     )  # fmt: skip
 
 

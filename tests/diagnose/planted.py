@@ -96,6 +96,8 @@ def main():
     torch.manual_seed(0)
     if has("threads"):
         torch.set_num_threads(16)
+    if has("small-operators"):
+        torch.set_num_threads(1)  # else two threads wait for each other on a busy machine
     if has("anomaly"):
         torch.autograd.set_detect_anomaly(True)
     model = Reader() if FAULT.startswith("padding") else Classifier()
@@ -140,6 +142,9 @@ def main():
             else:
                 output = model(x)
             loss = loss_of(output, y)
+            if has("small-operators"):
+                for number in output.flatten():
+                    loss = loss + 1e-3 * number * number
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

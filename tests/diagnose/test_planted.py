@@ -19,6 +19,7 @@ FAULTS = {  # the rule that must find it, and a text of the line it must name
     "padding": ("padding", "return DataLoader("),
     "unused-gradients": ("unused-gradients", "torch.optim.Adam("),
     "per-sample": ("per-sample", "for one in x"),
+    "small-operators": ("small-operators", "loss = loss + 1e-3"),
     "unused-forward": ("unused-forward", "model(x).argmax(1)"),
     "checkpoint": ("checkpoint", "torch.save("),
     "kept-tensors": ("kept-tensors", "outputs.append("),
