@@ -73,7 +73,7 @@ class Box(widgets.HBox):
         self, take: Take, unit: str, among: Sequence[str], guess: Guess | None = None
     ) -> None:
         self._take, self._unit = take, unit
-        self._said = widgets.HTML()
+        self._said = widgets.HTML(layout={"margin": "0 0 0 1em"})
         self.field = _field(among)
         if guess:
             kept = str(guess).removesuffix(f" {unit}").replace(",", "")
