@@ -48,22 +48,20 @@ def check_places(places: Callable[[int, int], Any]) -> str:
 
 
 def best_mix(
-    gpus: int, tokens: int, width: int, numbers: int, layers: int, fsdp: float, tp: float,
+    gpus: int, tokens: int, width: int, numbers: int, layers: int, inside: float, port: float,
     room: float,
 ) -> tuple[int, float] | None:  # fmt: skip
-    """The reference: every degree of TP, by brute force."""
+    """The reference: the four degrees of TP in a node of 8, by brute force."""
     best: tuple[int, float] | None = None
-    for y in (2**k for k in range(gpus.bit_length())):
-        if gpus % y:
-            continue
-        x = gpus // y
+    for n in (1, 2, 4, 8):
+        s = gpus // n
         states = layers * (16 * numbers + 2 * width * tokens) / gpus
-        if states + 2 * 2 * numbers / y > room:
+        if states + 2 * 2 * numbers / n > room:
             continue
-        gather = 2 * numbers / y * (x - 1) / x / fsdp
-        tensor = 4 * 2 * width * tokens / x * (y - 1) / y / tp
+        gather = 2 * numbers / n * (s - 1) / s / min(inside, 8 * port / n)
+        tensor = 4 * 2 * width * tokens / s * (n - 1) / n / inside
         if best is None or gather + tensor < best[1]:
-            best = y, gather + tensor
+            best = n, gather + tensor
     return best
 
 
@@ -71,28 +69,26 @@ def best_mix(
     "split.best_mix",
     todo="write best_mix(…): the degree of TP that communicates least and fits, and its seconds.",
     hints=(
-        "Loop over the powers of two that divide gpus. For each: the seconds of the gather and "
-        "of four collectives, and the bytes; skip what is over room.",
-        "States and activations don't depend on the degree: gpus ranks share them. What shrinks "
-        "with TP are the two gathered layers, 2 · 2 · numbers / Y bytes.",
+        "Loop over 1, 2, 4 and 8. For each: the seconds of the gather and of four collectives, "
+        "and the bytes; skip what is over room.",
+        "n rings of FSDP share 8 ports, so each has 8 · port / n bytes/s, and at most inside. "
+        "States and activations don't depend on n; two gathered layers take 2 · 2 · numbers / n.",
     ),
 )
 def check_best_mix(answer: Callable[..., Any]) -> str:
     """Links and memories under which each degree is best, or none fits."""
     base = (64, 2**16, 8192, 856 * 10**6, 80)
-    cases: list[tuple[Any, ...]] = [
-        (*base, 50e9, 50e9, 80e9), (*base, 400e9, 50e9, 80e9), (*base, 1e9, 400e9, 80e9),
-        (*base, 400e9, 50e9, 31.5e9), (*base, 50e9, 50e9, 20e9), (*base, 1e15, 1e9, 29.2e9),
-        (1, 64, 64, 1024, 2, 1e9, 1e9, 1e9),
-        (8, 64, 64, 8192, 2, 1e9, 1e9, 38_912), (96, 2**16, 8192, 856 * 10**6, 80, 1e9, 1e12, 80e9),
-    ]  # fmt: skip
-    for _ in range(40):
-        gpus = random.choice((8, 16, 24, 64, 256))
+    rooms = (80e9, 21e9, 19.6e9, 19e9, 18.6e9)
+    cases: list[tuple[Any, ...]] = [(*base, 367.6e9, 50e9, room) for room in rooms]
+    cases += [(*base, 400e9, 400e9, 80e9), (16, 64, 64, 8192, 2, 1e9, 1e9, 25_600)]
+    for _ in range(60):
+        gpus = random.choice((16, 32, 48, 64, 256))
         width, layers = 1024 * random.randint(1, 16), random.randint(2, 100)
         numbers, tokens = 12 * width**2, gpus * random.randint(64, 4096)
-        fsdp, tp = (10 ** random.uniform(9.5, 12) for _ in range(2))
+        inside = 10 ** random.uniform(10.5, 12)
+        port = inside * 10 ** random.uniform(-1.5, 0)
         least = layers * (16 * numbers + 2 * width * tokens) / gpus
-        room = least + 4 * numbers / 2 ** random.uniform(-1, 8)
-        cases.append((gpus, tokens, width, numbers, layers, fsdp, tp, room))
+        room = least + 4 * numbers / 2 ** random.uniform(-1, 4)
+        cases.append((gpus, tokens, width, numbers, layers, inside, port, room))
     against(answer, best_mix, cases)
     return f"{len(cases)} models and clusters, with memory for all degrees, some or none"

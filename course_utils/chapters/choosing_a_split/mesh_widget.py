@@ -69,7 +69,7 @@ def draw_mesh(
     groups = {axis: split.group(axis, rank) for axis in GROUPS}
     groups = {axis: group for axis, group in groups.items() if len(group) > 1}
     sizes = ", ".join(f"{GROUPS[axis][0]} {len(group)}" for axis, group in groups.items())
-    title = f"The groups of rank {rank} among {gpus}: {sizes or 'none'}"
+    title = f"{model}, the groups of rank {rank} among {gpus}: {sizes or 'none'}"
     return _draw(title, gpus, rank, groups, held), in_words(work, split, rank, held)
 
 
@@ -98,7 +98,8 @@ def in_words(work: Work, split: Split, rank: int, held: dict[str, float]) -> str
     return (
         f"Rank {rank} (stage {stage} of {split.pipeline}) holds up to <b>{total:.1f} GB</b>, "
         f"{fits} {room:.0f} GB; the largest part is {largest}, {held[largest] / GB:.1f} GB. A step "
-        f"is {work.sequences} × {work.length:,} tokens for each group, every block recomputed."
+        f"is {work.sequences} × {work.length:,} tokens for each group (m = {split.micro_batches}), "
+        "every block recomputed."
     )
 
 

@@ -25,17 +25,16 @@ def with_numpy(tokens, ranks):
     return [np.concatenate([pieces[r], pieces[-1 - r]]) for r in range(ranks)]
 
 
-def a_running_best(gpus, tokens, width, numbers, layers, fsdp, tp, room):
-    best, least, y = None, math.inf, 1
-    while y <= gpus:
-        x, rest = divmod(gpus, y)
+def a_running_best(gpus, tokens, width, numbers, layers, inside, port, room):
+    best, least, n = None, math.inf, 1
+    while n <= 8:
         held = 16 * numbers * layers / gpus + layers * tokens * 2 * width / gpus
-        held += 4 * numbers / y
-        took = 2 * numbers * (1 - 1 / x) / y / fsdp if x > 1 else 0.0
-        took += 8 * width * tokens * y / gpus * (1 - 1 / y) / tp
-        if rest == 0 and held <= room and took < least:
-            best, least = (y, took), took
-        y *= 2
+        held += 4 * numbers / n
+        took = 2 * numbers * (1 / n - 1 / gpus) * max(1 / inside, n / (8 * port))
+        took += 8 * width * tokens * (n - 1) / gpus / inside
+        if held <= room and took < least:
+            best, least = (n, took), took
+        n *= 2
     return best
 
 

@@ -25,7 +25,8 @@ def words(widget):
 
 def test_unmoved_a_70b_model_fits_64_gpus_and_every_control_moves_it():
     widget = mesh_explorer()
-    assert widget._shown.alt == "The groups of rank 13 among 64: shard 4, pipeline 2, tensor 8"
+    groups = "the groups of rank 13 among 64: shard 4, pipeline 2, tensor 8"
+    assert widget._shown.alt == f"Llama 3 70B, {groups}"
     held = held_bytes(
         Work(shape("Llama 3 70B"), 2), Split(4, tensor=8, pipeline=2, micro_batches=2)
     )

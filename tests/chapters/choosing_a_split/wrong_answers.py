@@ -36,29 +36,27 @@ def equal_work_of_unequal_length(tokens, ranks):
     return [list(range(a, b)) for a, b in pairwise(cuts)]
 
 
-def _seconds(y, gpus, tokens, width, numbers, fsdp, tp):
-    x = gpus // y
-    gather = 2 * numbers / y * (x - 1) / x / fsdp
-    return gather + 4 * 2 * width * tokens / x * (y - 1) / y / tp
+def _seconds(n, gpus, tokens, width, numbers, inside, port):
+    s = gpus // n
+    gather = 2 * numbers / n * (s - 1) / s / min(inside, 8 * port / n)
+    return gather + 4 * 2 * width * tokens / s * (n - 1) / n / inside
 
 
-def least_tensor_that_fits(gpus, tokens, width, numbers, layers, fsdp, tp, room):
-    y = 1
-    while y <= gpus:
-        if layers * (16 * numbers + 2 * width * tokens) / gpus + 4 * numbers / y <= room:
-            return y, _seconds(y, gpus, tokens, width, numbers, fsdp, tp)
-        y *= 2
+def least_tensor_that_fits(gpus, tokens, width, numbers, layers, inside, port, room):
+    for n in (1, 2, 4, 8):
+        if layers * (16 * numbers + 2 * width * tokens) / gpus + 4 * numbers / n <= room:
+            return n, _seconds(n, gpus, tokens, width, numbers, inside, port)
     return None
 
 
-def by_the_square_root(gpus, tokens, width, numbers, layers, fsdp, tp, room):
-    """The optimum of the page, rounded, whether it fits or not."""
-    x = (4 * gpus * tokens * width / numbers * fsdp / tp) ** 0.5
-    y = min(2 ** round(math.log2(max(1, gpus / x))), gpus)
-    return y, _seconds(y, gpus, tokens, width, numbers, fsdp, tp)
+def by_the_square_root(gpus, tokens, width, numbers, layers, inside, port, room):
+    """The optimum of equal links, rounded, whether it fits or not."""
+    s = (4 * gpus * tokens * width / numbers * min(inside, 8 * port) / inside) ** 0.5
+    n = min(2 ** round(math.log2(max(1, gpus / s))), 8)
+    return n, _seconds(n, gpus, tokens, width, numbers, inside, port)
 
 
-FITS = "if gpus % y == 0 and shared + 2 * gathered <= room:"
+FITS, RING = "if shared + 2 * gathered <= room:", "min(inside, 8 * port / n)"
 WRONG = {
     "split.places": [
         in_a_row,
@@ -78,21 +76,26 @@ WRONG = {
         by_the_square_root,
         *changed(
             "split.best_mix",
-            memory_is_forgotten={FITS: "if gpus % y == 0:"},
-            any_degree_of_powers={FITS: "if shared + 2 * gathered <= room:"},
+            memory_is_forgotten={FITS: "if True:"},
+            full_memory_does_not_fit={FITS: FITS.replace("<=", "<")},
             one_gathered_layer={"shared + 2 * gathered": "shared + gathered"},
             states_divided_by_fsdp_alone={
                 "shared = layers * (16 * numbers + 2 * width * tokens) / gpus": "pass",
-                "gathered = 2 * numbers / y": "gathered = 2 * numbers / y\n"
-                "        shared = layers * (16 * numbers + 2 * width * tokens) / x",
+                "gathered = 2 * numbers / n": "gathered = 2 * numbers / n\n"
+                "        shared = layers * (16 * numbers + 2 * width * tokens) / s",
             },
-            gathers_all_weights={"gathered = 2 * numbers / y": "gathered = 2 * numbers"},
+            gathers_all_weights={"gathered = 2 * numbers / n": "gathered = 2 * numbers"},
             one_collective={"4 * collective": "collective"},
-            collectives_of_all_tokens={"2 * width * tokens / x": "2 * width * tokens"},
-            links_swapped={"/ x / fsdp": "/ x / tp", "/ y / tp": "/ y / fsdp"},
+            collectives_of_all_tokens={"2 * width * tokens / s": "2 * width * tokens"},
+            one_port_a_ring={RING: "min(inside, port)"},
+            all_ports_for_each_ring={RING: "min(inside, 8 * port)"},
+            ports_are_forgotten={RING: "inside"},
+            a_ring_beyond_nvlink={RING: "8 * port / n"},
+            tensor_over_ports={"(n - 1) / n / inside": "(n - 1) / n / port"},
+            over_two_nodes={"(1, 2, 4, 8)": "(1, 2, 4, 8, 16)"},
             largest={"min(seconds": "max(seconds"},
             an_error_where_none_fits={"if not seconds:\n        return None\n    ": ""},
-            without_the_ring={"(x - 1) / x": "1", "(y - 1) / y": "1"},
+            without_the_ring={"(s - 1) / s": "1", "(n - 1) / n": "1"},
             only_the_degree={"return best, seconds[best]": "return best"},
         ),
     ],
