@@ -7,6 +7,5 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "pipeline_pictures": "draw_pipelines pipeline_explorer",
         "pipeline_run": "UNIT_TIMES one_f_one_b simulate torch_schedule",
-        "sleeper": "Sleeper",
     },
 )
