@@ -14,12 +14,11 @@ from course_utils.figures.timeline import draw
 
 FLOPS_PER_S = 4e14  # what published trainings get from an H100 in BF16 (MFU of about 0.4)
 LATENCY = 5e-6
-BUCKET_BYTES = 25e6  # DDP's default
 LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink": 450e9}
 
 
 def step_timeline(measured: float | None = None) -> Controls:
-    """Makes the widget: ranks, tokens, parameters, link and overlap, above the two rows of a step.
+    """Makes the widget: controls of the cluster and the model above the two rows of a step.
 
     `measured` is the reader's own efficiency, shown beside the predicted one.
     """
@@ -28,7 +27,8 @@ def step_timeline(measured: float | None = None) -> Controls:
         "One step: forward and backward on one row, the buckets' all_reduces on the other",
         ranks=slider("ranks", [2**k for k in range(1, 11)], 8),
         tokens=slider("tokens a rank", [2**k for k in range(9, 18)], 16384),
-        millions=slider("parameters, millions", [124, 350, 1300, 7000], 350),
+        millions=slider("parameters, millions", [124, 350, 1300], 350),
+        bucket=slider("bucket_cap_mb", [25, 50, 100, 200, 400], 25),
         link=slider("link of a rank", list(LINKS), "100 Gbit/s"),
         overlap=widgets.Checkbox(True, description="overlap with the backward pass", **LOOK),
     )
@@ -38,15 +38,18 @@ def draw_step(
     ranks: int,
     tokens: int,
     millions: int,
+    bucket: int,
     link: str,
     overlap: bool,
     measured: float | None,
 ) -> tuple[Picture, str]:
     """Draws the step, and returns its efficiency as HTML, with the reader's own beside it.
 
-    A step takes 6 FLOP a token and parameter, and sends gradients in BF16.
+    A step takes 6 FLOP a token and parameter. Gradients are cut into buckets of FP32 and sent in
+    BF16, as DDP does under its `bf16_compress_hook`.
     """
-    flops, n_bytes, buckets = _step(tokens, millions)
+    flops, n_bytes = 6e6 * tokens * millions, 2e6 * millions
+    buckets = max(1, round(4 * millions / bucket))
     cluster = Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
     spans = step_spans(cluster, flops, n_bytes, buckets, overlap)
     if buckets > 20:
@@ -58,9 +61,3 @@ def draw_step(
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
     return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said + own
-
-
-def _step(tokens: int, millions: int) -> tuple[float, float, int]:
-    """Returns FLOP, gradient bytes and number of buckets of a rank's step."""
-    n_bytes = 2e6 * millions
-    return 6e6 * tokens * millions, n_bytes, max(1, round(n_bytes / BUCKET_BYTES))
