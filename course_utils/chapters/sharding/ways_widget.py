@@ -31,7 +31,7 @@ def _draw(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> t
     found = ways(MODELS[model], gpus, micro_batches, node)
     fitting = [name for name, (held, _sent) in found.items() if held / 1e9 <= CARD]
     least = min(fitting, key=lambda name: found[name][1], default="")
-    said = f"{least} fits and sends least" if least else "nothing fits"
+    said = f"“{least}” fits and sends least" if least else "nothing fits"
     title = f"{model} on {gpus} GPUs of {CARD} GB, before activations: {said}"
     reading = f"before any activation, {CARD} GB hold: <b>{', '.join(fitting) or 'none'}</b>"
     return draw_ways(title, found), reading
@@ -58,7 +58,7 @@ def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
     left.set(xscale="log", xlabel=f"GB held (dashed: {CARD})")
     left.xaxis.set_major_formatter(lambda x, _at: style.tick(x))
     left.set_xlim(left.get_xlim()[0], 6 * left.get_xlim()[1])
-    right.set(xlabel="bytes per parameter, leaving a node")
+    right.set(xlabel="bytes sent per parameter")
     right.set_xlim(0, 1.2 * right.get_xlim()[1])
     style.name_rows(left, list(found))
     return style.render(figure, title, lines)
