@@ -6,7 +6,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "deepspeed_guest": "deepspeed_rows",
-        "real_steps": "WAYS sharded_row",
         "watching": "Traffic gradient_bytes most_whole",
         "ways_widget": "ways_explorer",
     },

@@ -106,13 +106,13 @@ def gradient_bytes(model: nn.Module) -> int:
     Those are shards, or, where the reduction was put off, whole gradients in the format of the
     parameters. To see whole ones it gathers all weights for a moment, so every rank must call it.
     """
-    n_bytes = sum(
-        p.grad.to_local().nbytes for p in model.parameters() if isinstance(p.grad, DTensor)
-    )
     units = [module for module in model.modules() if isinstance(module, FSDPModule)]
-    for unit in units:
-        unit.unshard()
-    n_bytes += sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
+    n_bytes = 0
+    for change in ("reshard", "unshard"):
+        for unit in units:
+            getattr(unit, change)()
+        grads = [p.grad for p in model.parameters() if p.grad is not None]
+        n_bytes += sum((g.to_local() if isinstance(g, DTensor) else g).nbytes for g in grads)
     for unit in units:
         unit.reshard()
     return n_bytes

@@ -13,10 +13,9 @@ Ways = Callable[[float, int, int, int], dict[str, tuple[float, float]]]
 
 
 def ways_explorer(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> Controls:
-    """Sliders over two panels: GB that a GPU holds, and how many all_reduces' bytes leave a node.
+    """Sliders over two panels: GB that a GPU holds, and bytes per parameter that leave a node.
 
-    `ways(parameters, gpus, micro_batches, node)` returns by name the bytes held, and those that
-    leave a node in a step, as multiples of one all_reduce of all gradients.
+    `ways(parameters, gpus, micro_batches, node)` returns both by name, the first in bytes.
     """
     return Controls(
         partial(_draw, ways),
@@ -32,7 +31,7 @@ def _draw(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> t
     found = ways(MODELS[model], gpus, micro_batches, node)
     fitting = [name for name, (held, _sent) in found.items() if held / 1e9 <= CARD]
     least = min(fitting, key=lambda name: found[name][1], default="")
-    said = f"{least} fits and sends least" if least else "nothing fits"
+    said = f"“{least}” fits and sends least" if least else "nothing fits"
     title = f"{model} on {gpus} GPUs of {CARD} GB, before activations: {said}"
     reading = f"before any activation, {CARD} GB hold: <b>{', '.join(fitting) or 'none'}</b>"
     return draw_ways(title, found), reading
@@ -46,7 +45,7 @@ def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
     """
     figure = style.new_figure(title, 1.6 + 0.36 * len(found))
     left, right = figure.subplots(1, 2, sharey=True)
-    lines = [f"x: GB held (a card has {CARD}) · times an all_reduce, leaving a node in a step"]
+    lines = [f"x: GB held (a card has {CARD}) · bytes per parameter, leaving a node in a step"]
     for place, (name, (n_bytes, sent)) in enumerate(found.items()):
         held = n_bytes / 1e9
         left.plot(held, place, "o", color=style.EXACT if held <= CARD else style.KINDS["wait"])
@@ -59,7 +58,7 @@ def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
     left.set(xscale="log", xlabel=f"GB held (dashed: {CARD})")
     left.xaxis.set_major_formatter(lambda x, _at: style.tick(x))
     left.set_xlim(left.get_xlim()[0], 6 * left.get_xlim()[1])
-    right.set(xlabel="times an all_reduce, leaving a node")
+    right.set(xlabel="bytes sent per parameter")
     right.set_xlim(0, 1.2 * right.get_xlim()[1])
     style.name_rows(left, list(found))
     return style.render(figure, title, lines)
