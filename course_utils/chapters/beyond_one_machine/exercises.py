@@ -2,7 +2,6 @@
 
 import random
 import re
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -150,91 +149,53 @@ def check_kept_seconds(kept_seconds: Callable[..., Any]) -> str:
     return f"{RUNS:,} random runs: exactly the seconds kept"
 
 
-OPTION = re.compile(r"(?<!\S)(--[a-z-]+|-[A-Za-z])[= ]*([^\s-]\S*)?")
-LONG = {"-N": "--nodes", "-n": "--ntasks", "-t": "--time"}
-FIRST = "node7"
-ASKS = f"""scontrol() {{ [ "$1 $2" = "show hostnames" ] && printf '%s\\n' {FIRST} node8 node9; }}
-hostname() {{ echo {FIRST}; }}
-"""
-TELLS = "\nprintf '\\0'; env -0"
+# ---- What a hanging job's Flight Recorders hold, drawn for an exercise.
+
+NAMES = ("all_gather_into_tensor", "all_reduce", "barrier", "broadcast", "reduce_scatter_tensor")
+Held = tuple[int, int, str]
 
 
-def directives(text: str) -> dict[str, str]:
-    """The options that sbatch reads of a script, by their long names: those above its commands."""
-    found = {}
-    for line in text.splitlines():
-        if line.startswith("#SBATCH "):
-            for name, value in OPTION.findall(line.removeprefix("#SBATCH").split("#")[0]):
-                found[LONG.get(name, name)] = value
-        elif line.strip() and not line.startswith("#"):
-            break
-    return found
+def draw_hang() -> tuple[list[str], Held]:
+    """Mixed lines of all ranks' records, and what they show: the rank, the number, the name.
 
-
-def time_seconds(text: str) -> int:
-    """Seconds of one of Slurm's times: minutes, m:s, h:m:s, days-h, d-h:m or d-h:m:s."""
-    days, dash, clock = text.rpartition("-")
-    parts = [int(part) for part in clock.split(":")]
-    hours = dash or len(parts) == 3
-    h, m, s = [*parts, 0, 0][:3] if hours else [0, *parts, 0][:3]
-    return ((int(days or 0) * 24 + h) * 60 + m) * 60 + s
+    One rank never calls the collective, or calls it one number late and another in its place.
+    """
+    count, number = random.randint(3, 12), random.choice([3, 9, 10, 41, 99, 100, 1000])
+    names = [f"nccl:{random.choice(NAMES)}" for _ in range(number + 3)]
+    guilty, swaps = random.randrange(count), random.random() < 0.5
+    other = random.choice([f"nccl:{name}" for name in NAMES if f"nccl:{name}" != names[number]])
+    log = []
+    for rank in range(count):
+        last = number + random.randint(0, 2)
+        mine = list(names)
+        if rank == guilty and swaps:
+            mine[number : number + 2] = other, names[number]
+        elif rank == guilty:
+            last = number - 1
+        for one in range(number - random.randint(1, 2), last + 1):
+            state = "completed" if one < number else "started" if one == number else "scheduled"
+            log.append(f"[rank {rank}] {one} {mine[one]} {state}")
+    random.shuffle(log)
+    return log, (guilty, number, names[number])
 
 
 @exercise(
-    "beyond_one_machine.first_lines",
-    todo="write first_lines(nodes, gpus, minutes): a script's lines above srun, as one string.",
+    "beyond_one_machine.held_up",
+    todo="write held_up(log): (rank, number, name): whom the others wait for, and in what.",
     hints=(
-        "Section 1's first batch script has every option that you need; its order is a rule, too: "
-        "sbatch stops reading #SBATCH lines at the first command.",
-        "An f-string in which nodes, gpus and minutes stand behind --nodes, behind both "
-        "--ntasks-per-node and --gpus-per-node, and behind --time. The signal is B:USR1@120.",
+        "The ranks wait in the first collective that isn't complete: the smallest number, as an "
+        "int, among the lines that don't end with completed.",
+        "Of the lines with that number, keep the name by rank. The name that most ranks have is "
+        "the collective's. Then look for the one of all ranks that doesn't have it.",
     ),
 )
-def check_first_lines(first_lines: Callable[..., Any]) -> str:
-    """Random jobs: the options as sbatch reads them, and the exports as bash runs them."""
-    for _ in range(20):
-        nodes, gpus, minutes = random.randint(2, 9), random.randint(2, 8), random.randint(10, 3000)
-        text = first_lines(nodes, gpus, minutes)
-        call = f"first_lines({nodes}, {gpus}, {minutes})"
-        if not isinstance(text, str) or not text.startswith("#!/bin/"):
-            raise Wrong(f"{call}: want a string that begins with #!/bin/bash, got {shown(text)}")
-        _judge_directives(directives(text), call, nodes, gpus, minutes)
-    ports = {_exported(text, str(job)) for job in range(4711, 4714)}
-    if len(ports) < 3:
-        raise Wrong("the jobs 4711, 4712 and 4713 don't get three ports: on one node they collide")
-    return "20 jobs as sbatch reads them, and MASTER_ADDR and MASTER_PORT as bash exports them"
+def check_held_up(held_up: Callable[..., Any]) -> str:
+    """Random hangs of both kinds; an answer is known by how the log was made."""
+    drawn = [draw_hang() for _ in range(RUNS)]
+    shows = {tuple(log): held for log, held in drawn}
 
+    def reference(log: list[str]) -> Held:
+        return shows[tuple(log)]
 
-def _judge_directives(told: dict[str, str], call: str, nodes: int, gpus: int, minutes: int) -> None:
-    tasks = {"--ntasks-per-node": str(gpus), "--ntasks": str(nodes * gpus)}
-    held = {"--gpus-per-node": str(gpus), "--gres": f"gpu:{gpus}", "--gpus": str(nodes * gpus)}
-    for what, ways in (("nodes", {"--nodes": str(nodes)}), ("tasks", tasks), ("GPUs", held)):
-        given = {name: told[name] for name in ways if name in told}
-        if not given or any(ways[name] != value for name, value in given.items()):
-            raise Wrong(f"{call}: of {what}, sbatch reads {given or 'nothing'}, want {ways}")
-    if {"--gpus-per-task", "--gpu-bind"} & set(told):
-        raise Wrong(f"{call}: each task would see a single GPU; leave the binding out")
-    time = told.get("--time", "")
-    if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", time) or time_seconds(time) != minutes * 60:
-        raise Wrong(f"{call}: sbatch reads --time={time or 'nothing'}, want {minutes} minutes")
-    if not re.fullmatch(r"B:(SIG)?USR1@120", signal := told.get("--signal", "")):
-        raise Wrong(
-            f"{call}: --signal is {signal or 'missing'}; USR1 is for the script, 120 s before"
-        )
-
-
-def _exported(text: str, job: str) -> str:
-    """The port that a script exports for a job. Wrong if it or the address isn't right."""
-    told = {"SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": "node[7-9]", "SLURMD_NODENAME": FIRST}
-    done = subprocess.run(
-        ["bash", "-c", ASKS + text + TELLS], env=told | {"PATH": "/usr/bin:/bin"},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    found = dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
-    if found.get("MASTER_ADDR") != FIRST:
-        got = found.get("MASTER_ADDR", "nothing")
-        raise Wrong(f"on node[7-9], MASTER_ADDR is exported as {got!r}, want {FIRST!r}")
-    port = found.get("MASTER_PORT", "")
-    if not port.isdigit() or not 1024 <= int(port) < 65536:
-        raise Wrong(f"MASTER_PORT is {port or 'not exported'}, want a number from 1024 to 65535")
-    return port
+    against(held_up, reference, [(log,) for log, _ in drawn])
+    return f"{RUNS:,} logs: each time the rank that holds up the others, and their collective"

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,24 +79,30 @@ def link_rows(program: str | Path, mbit_per_s: int, sizes: tuple[int, ...]) -> l
 def member_rows(program: str | Path) -> list[dict[str, Any]]:
     """What `program` says at each start while a machine joins and is lost: a row per start.
 
-    Seconds since the first agent began, the event before it, the world size, the restart count.
+    The event before it, seconds since that event, the world size, the restart count. The second
+    machine is lost twice: its processes are killed, and later its link is cut.
     """
     if not _prepared():
         return []
     with _two_machines(None):
-        begin = time.time()
-        stays = _agent("one", "1:2", program)
-        time.sleep(20)
-        _agent("two", "1:2", program)
-        time.sleep(25)
-        _end("two")
-        time.sleep(40)
+        begun, stays = [time.time()], _agent("one", "1:2", program)
+        for seconds, event in (
+            (20, partial(_agent, "two", "1:2", program)),
+            (25, partial(_end, "two")),
+            (40, partial(_agent, "two", "1:2", program)),
+            (25, partial(_ip, "-n two link set to-two down")),
+        ):
+            time.sleep(seconds)
+            begun.append(time.time())
+            event()
+        time.sleep(120)
         _end("one")
         rows = _json_lines(stays.communicate(timeout=LIMIT_SECONDS)[0])
-    events = ["the first machine", "a second joins", "the second is lost"]
+    joins = "a second machine joins"
+    events = ["the first machine starts", joins, "it is killed", joins, "its link is cut"]
     return [
-        {"event": event, "after_seconds": row.pop("at") - begin, **row}
-        for event, row in zip(events, rows, strict=False)
+        {"event": event, "restarted_after_seconds": row.pop("at") - at, **row}
+        for event, at, row in zip(events, begun, rows, strict=False)
     ]
 
 

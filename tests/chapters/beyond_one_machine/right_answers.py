@@ -49,23 +49,18 @@ def all_at_once(stops, length, interval, save_seconds, restart_seconds):
     return interval * np.clip((ends - begins) // (interval + save_seconds), 0, None).sum()
 
 
-def in_other_words(nodes, gpus, minutes):
-    days, minutes = divmod(minutes, 1440)
-    lines = f"""#!/bin/bash
-# A comment, and an empty line.
-
-#SBATCH -N{nodes} -n {nodes * gpus} --gres=gpu:{gpus}  # --nodes=1
-#SBATCH --time {days}-{minutes // 60:02}:{minutes % 60:02}:00
-#SBATCH --signal B:SIGUSR1@120
-nodes=$(scontrol show hostnames)
-MASTER_ADDR=$(head -n 1 <<< "$nodes")
-MASTER_PORT=$((10000 + ${{SLURM_JOB_ID: -4}}))
-export MASTER_ADDR MASTER_PORT"""
-    return lines
+def by_sorted_lines(log):
+    lines = sorted((int(line.split()[2]), line) for line in log if "completed" not in line)
+    number = lines[0][0]
+    names = [line.split()[3] for one, line in lines if one == number]
+    name = max(names, key=names.count)
+    fine = {line.split()[1] for one, line in lines if one == number and f" {name} " in line}
+    (guilty,) = {line.split()[1] for line in log} - fine
+    return [int(guilty[:-1]), number, name]
 
 
 RIGHT = {
-    "beyond_one_machine.first_lines": [in_other_words],
+    "beyond_one_machine.held_up": [by_sorted_lines],
     "beyond_one_machine.who": [by_ifs],
     "beyond_one_machine.kept_seconds": [second_by_second, save_by_save, all_at_once],
 }

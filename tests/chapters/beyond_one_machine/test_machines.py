@@ -34,6 +34,39 @@ def test_the_wrapper_gives_torchs_names_and_becomes_the_program(told):
     assert done.stdout.split() == ["6", "2", "8"]
 
 
+STANDS_IN = """#!/bin/bash
+case "$(basename "$0") $1" in
+    "scontrol show") echo node7 ;;
+    scontrol*) echo "$@" ;;
+    *) [ "$SIGNALLED" ] && kill -USR1 $PPID && until [ -e "$STOP" ]; do sleep 0.05; done
+       [ "$(ls)" = "${SIGNALLED:+stop-7$'\n'}stop-8" ] || exit 9
+       exit "$CODE" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("sbatch")])
+@pytest.mark.parametrize("signalled, code", [("yes", 0), ("yes", 3), ("", 0), ("", 3)])
+def test_a_job_goes_back_to_the_queue_only_if_it_was_told_to_stop_and_ended_well(
+    tmp_path, name, signalled, code
+):
+    here, commands = tmp_path / "here", tmp_path / "commands"
+    here.mkdir()
+    commands.mkdir()
+    for old in ("stop-7", "stop-8"):  # one that it left itself, and another job's
+        (here / old).touch()
+    for command in ("srun", "scontrol"):
+        (commands / command).write_text(STANDS_IN)
+        (commands / command).chmod(0o755)
+    told = {"PATH": f"{commands}:/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_NNODES": "2"}
+    told |= {"SIGNALLED": signalled, "CODE": str(code), "SLURM_JOB_NODELIST": "node7"}
+    done = subprocess.run(
+        ["bash", SCRIPTS / name], env=told, cwd=here, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout == ("requeue 7\n" if signalled and code == 0 else "")
+
+
 def test_without_make_launchers_there_are_no_rows(tmp_path):
     program = tmp_path / "none.py"
     assert launcher_rows(program) == link_rows(program, 200, (4,)) == member_rows(program) == []

@@ -19,35 +19,22 @@ TORCHRUN, MPIRUN, SRUN = "(torchrun[0], torchrun)", "(mpirun[0], mpirun)", "(sru
 MARKED = f"({TORCHRUN}, {MPIRUN}, {SRUN})"
 MISSING = 'raise ValueError(f"{mark} is set, but {name} is missing")'
 FOUND = "return rank, local_rank, count"
-EXPORT = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
-PORT = "$((20000 + SLURM_JOB_ID % 10000))"
+NOT_HERE = "names.get(rank) != usual"
+FIRST = 'min(number for _, number, _, state in lines if state != "completed")'
 WRONG = {
-    "beyond_one_machine.first_lines": changed(
-        "beyond_one_machine.first_lines",
-        options_below_a_command={"#!/bin/bash": "#!/bin/bash\nset -e"},
-        no_first_line={"#!/bin/bash\n": ""},
-        a_comment_is_no_option={"#SBATCH --nodes": "# SBATCH --nodes"},
-        one_node={"--nodes={nodes}": "--nodes=1"},
-        a_task_per_node={"--ntasks-per-node={gpus}": "--ntasks-per-node=1"},
-        tasks_in_all_per_node={"--ntasks-per-node={gpus}": "--ntasks-per-node={nodes * gpus}"},
-        no_gpus={"#SBATCH --gpus-per-node={gpus}\n": ""},
-        each_sees_one={"--gpus-per-node={gpus}": "--gpus-per-task=1"},
-        each_is_bound={"--time": "--gpu-bind=single:1 --time"},
-        seconds={"--time={minutes}": "--time={minutes * 60}"},
-        minutes_as_hours={"--time={minutes}": "--time={minutes}:00:00"},
-        minutes_are_no_number={"--time={minutes}": "--time={minutes}min"},
-        signals_the_ranks={"B:USR1": "USR1"},
-        signals_by_minutes={"USR1@120": "USR1@2"},
-        no_signal={"#SBATCH --signal=B:USR1@120\n": ""},
-        all_nodes={" | head -n 1": ""},
-        the_list_is_no_name={EXPORT: "export MASTER_ADDR=$SLURM_JOB_NODELIST"},
-        the_last_node={"head -n 1": "tail -n 1"},
-        not_exported={"export MASTER_ADDR": "MASTER_ADDR"},
-        no_port={"export MASTER_PORT": "MASTER_PORT"},
-        the_same_port={PORT: "29500"},
-        a_system_port={PORT: "$((SLURM_JOB_ID % 1000))"},
-        the_job_is_the_port={PORT: "$((SLURM_JOB_ID + 100000))"},
-        returns_nothing={"return f": "f"},
+    "beyond_one_machine.held_up": changed(
+        "beyond_one_machine.held_up",
+        a_queued_one_counts={FIRST: FIRST.replace("min", "max")},
+        the_last_completed={FIRST: FIRST.replace("min", "max").replace("!=", "==")},
+        numbers_as_text={FIRST: f"int({FIRST.replace('(number', '(str(number)')})"},
+        the_ranks_that_wait={NOT_HERE: "rank in names"},
+        never_another_collective={NOT_HERE: "rank not in names"},
+        always_another_collective={NOT_HERE: "rank in names and names[rank] != usual"},
+        what_the_guilty_one_called={"first, usual": "first, names.get(rank, usual)"},
+        the_lowest_ranks_name={"mode(names.values())": "names[min(names)]"},
+        lines_of_the_first_ranks_only={"in log": "in log[:3]"},
+        ranks_as_text={"(int(rank), ": "(rank, "},
+        returns_nothing={"return ": ""},
     ),
     "beyond_one_machine.who": [
         any_name_of_all,
