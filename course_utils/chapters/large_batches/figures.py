@@ -25,9 +25,8 @@ def draw_spread(
 ) -> style.Picture:
     """Draws the median of the seeds as a mark, and their range as a bar, for each x of each line.
 
-    `predicted` are curves by label, in the order of `lines`, dotted and dashed; one of a single
-    point is a hollow mark. `log` names the axes that are logarithmic, in ticks at the values of x
-    that were measured. The y axis begins at `bottom`, if that is given.
+    `predicted` are curves by label, dotted and dashed. `log` names the axes that are logarithmic,
+    in ticks at the values of x that were measured. The y axis begins at `bottom`, if that is given.
     """
     figure, axes = style.one_panel(title, 4.4)
     said = [alt_text.axes(x_label, y_label, log)]
@@ -42,7 +41,11 @@ def draw_spread(
         )  # fmt: skip
         said.append(alt_text.curve(f"{label}, median", middle, live=True))
     for place, (label, curve) in enumerate((predicted or {}).items()):
-        _draw_predicted(axes, label, curve, place)
+        dashes = (":", "--")[place % 2]
+        axes.plot(
+            list(curve), list(curve.values()), color=style.INK, linestyle=dashes, linewidth=1.6,
+            label=label,
+        )  # fmt: skip
         said.append(alt_text.curve(label, curve, live=True))
     _scale(axes, log, sorted({x for points in lines.values() for x in points}))
     axes.set(xlabel=x_label, ylabel=y_label)
@@ -51,22 +54,6 @@ def draw_spread(
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=11)
     origin = "live: marks are medians of the seeds, bars reach from the least to the most"
     return style.render(figure, title, [*said, style.say_origins(figure, [origin])], 48)
-
-
-def _draw_predicted(
-    axes: "style.Axes", label: str, curve: Mapping[float, float], place: int
-) -> None:
-    """A dotted line, a dashed one as the second; or a hollow mark around a single point."""
-    x, y = list(curve), list(curve.values())
-    if len(x) > 1:
-        axes.plot(
-            x, y, color=style.INK, linestyle=(":", "--")[place % 2], linewidth=1.6, label=label
-        )
-    else:
-        axes.plot(
-            x, y, color="none", marker=MARKERS[place % len(MARKERS)], markersize=14,
-            markeredgecolor=style.INK, markeredgewidth=1.6, linestyle="none", label=label,
-        )  # fmt: skip
 
 
 def _scale(axes: "style.Axes", log: str, marks: list[float]) -> None:
