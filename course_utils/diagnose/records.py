@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -112,13 +113,16 @@ class Look(msgspec.Struct):
     kept_bytes: float = 0.0  # that it grows by in a step
     traced: list[Traced] = []  # on a GPU
 
-    def line(self, region: str) -> tuple[Line, float]:
+    def line(
+        self, region: str, leave_out: Callable[[Line], bool] = lambda line: False
+    ) -> tuple[Line, float]:
         """The reader's line that was seen most in a region, and its share of all samples there."""
         counts = {
             (one.file, one.line): one.count for one in self.samples
             if one.region == region and one.file
         }  # fmt: skip
-        line = max(counts, key=lambda one: counts[one], default=NOWHERE)
+        lines = (one for one in counts if not leave_out(one))
+        line = max(lines, key=lambda one: counts[one], default=NOWHERE)
         return line, counts.get(line, 0) / (sum(counts.values()) or 1)
 
 

@@ -7,6 +7,7 @@ a finding prints was measured.
 
 import itertools
 import linecache
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable
@@ -65,6 +66,14 @@ class Evidence:
         """The line with most marks of a kind."""
         places = Counter(mark.place for mark in self.steps.of(kind) if which(mark))
         return max(places, key=lambda place: places[place], default=NOWHERE)
+
+    def is_loss(self, line: Line) -> bool:
+        """Whether this line computes what `backward` is called on: it can't leave the step."""
+        text = linecache.getline(*line)
+        assigned = re.match(r"\s*(\w+)\s*[+*/]?=(?!=)", text)
+        called = {linecache.getline(*mark.place) for mark in self.steps.of("backward")}
+        used = {word for one in called for word in re.findall(r"\w+", one)}
+        return assigned is not None and assigned[1] in used and ".item()" not in text
 
     def where(self, *texts: str) -> Line:
         """The first line with the first of these texts: of the script, or of what trains."""
@@ -216,7 +225,7 @@ def _(e: Evidence) -> Hit:
     line = e.where("max_length")
     return Hit(
         e.look.padded_share, f"{e.look.padded_share:.0%} of the positions are padding "
-        f"({e.look.padded_everywhere:.0%} in every row of the batch)",
+        f"({e.look.padded_everywhere:.0%} behind the longest row of their batch)",
         line if line[1] else e.loader_line, ["trimmed"],
     )  # fmt: skip
 
@@ -290,7 +299,7 @@ def _(e: Evidence) -> Hit:
     "move it out of the step, do it in a worker, or do it every 100 steps",
 )  # fmt: skip
 def _(e: Evidence) -> Hit | None:
-    share, (line, part) = e.share("everything else"), e.look.line("outside")
+    share, (line, part) = e.share("everything else"), e.look.line("outside", e.is_loss)
     return None if line == NOWHERE else Hit(
         min(share, part), f"{share:.0%} of a step is outside of data, forward, backward and "
         f"optimizer, {part:.0%} of it at this line", line,

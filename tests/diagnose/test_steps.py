@@ -3,12 +3,13 @@
 import pytest
 
 from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.records import Look, Mark, Rank, Seen
+from course_utils.diagnose.records import Look, Mark, Rank, Sample, Seen
 from course_utils.diagnose.rules import RULES, Evidence
 from course_utils.diagnose.steps import find
 
 KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
-         "E": "forward", "V": "next", "Z": "forward", "P": "forward", "L": "forward"}  # fmt: skip
+         "E": "forward", "V": "next", "Z": "forward", "P": "forward", "L": "forward",
+         "X": ""}  # fmt: skip
 KEYS = {"S": "Adam#0", "T": "Adam#1", "N": "train", "V": "held out", "L": "F"}
 
 
@@ -92,6 +93,30 @@ def test_threads_are_held_against_the_cores_of_a_rank(threads, ranks, rule):
     evidence = Evidence(record, find(record), Look())
     hits = {one.name for one in RULES if one.look(evidence)}
     assert hits & {"threads", "few-threads"} == ({rule} if rule else set())
+
+
+@pytest.mark.parametrize(
+    "line, backward, found",
+    [
+        ("loss = F.cross_entropy(x, y)", "loss.backward()", 3),
+        ("loss /= 4", "scaler.scale(loss).backward()", 3),
+        ("right = (x == y).sum()", "loss.backward()", 2),
+        ("loss = loss.item()", "loss.backward()", 2),
+    ],
+)
+def test_the_line_that_computes_the_loss_is_never_to_be_moved(tmp_path, line, backward, found):
+    path = tmp_path / "train.py"
+    path.write_text(f"{backward}\n{line}\nprint(1)\n")
+    record, file = seen("FBSXXX" * 10), str(path)
+    record.marks = [mark for mark in record.marks if mark.key != "X"]  # outside of torch's parts
+    for mark in record.marks:
+        mark.file, mark.line = file, 1
+    steps = find(record)
+    assert steps is not None
+    look = Look(samples=[Sample("outside", file, 2, 60), Sample("outside", file, 3, 40)])
+    (rule,) = [one for one in RULES if one.name == "outside"]
+    hit = rule.look(Evidence(record, steps, look))
+    assert hit is not None and hit.line == (file, found)
 
 
 class Noisy:

@@ -12,6 +12,11 @@ WRONG = {
         device_alone={"cpu += host": "cpu += 0"},
         upside_down={"time(waits) / time(())": "time(()) / time(waits)"},
         one_step={"range(500)": "range(1)"},
+        the_gap_after_each_wait={"time(waits) / time(())": (
+            "time(waits) / (time(waits)"
+            " - 500 * sum(kernels[(at + 1) % len(kernels)][0] for at in waits))"
+        )},
+        all_idle_time={"/ time(())": "/ (500 * sum(d for _, d in kernels))"},
     ),
     "own.cause": changed(
         "own.cause",
