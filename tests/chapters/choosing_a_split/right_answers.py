@@ -25,13 +25,13 @@ def with_numpy(tokens, ranks):
     return [np.concatenate([pieces[r], pieces[-1 - r]]) for r in range(ranks)]
 
 
-def a_running_best(gpus, tokens, width, numbers, layers, inside, port, room):
+def a_running_best(gpus, tokens, width, numbers, layers, matmuls, inside, port, room):
     best, least, n = None, math.inf, 1
     while n <= 8:
         held = 16 * numbers * layers / gpus + layers * tokens * 2 * width / gpus
         held += 4 * numbers / n
         took = 2 * numbers * (1 / n - 1 / gpus) * max(1 / inside, n / (8 * port))
-        took += 8 * width * tokens * (n - 1) / gpus / inside
+        took = max(took, matmuls + 8 * width * tokens * (n - 1) / gpus / inside)
         if held <= room and took < least:
             best, least = (n, took), took
         n *= 2

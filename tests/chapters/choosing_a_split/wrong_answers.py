@@ -36,24 +36,24 @@ def equal_work_of_unequal_length(tokens, ranks):
     return [list(range(a, b)) for a, b in pairwise(cuts)]
 
 
-def _seconds(n, gpus, tokens, width, numbers, inside, port):
+def _seconds(n, gpus, tokens, width, numbers, matmuls, inside, port):
     s = gpus // n
     gather = 2 * numbers / n * (s - 1) / s / min(inside, 8 * port / n)
-    return gather + 4 * 2 * width * tokens / s * (n - 1) / n / inside
+    return max(matmuls + 4 * 2 * width * tokens / s * (n - 1) / n / inside, gather)
 
 
-def least_tensor_that_fits(gpus, tokens, width, numbers, layers, inside, port, room):
+def least_tensor_that_fits(gpus, tokens, width, numbers, layers, matmuls, inside, port, room):
     for n in (1, 2, 4, 8):
         if layers * (16 * numbers + 2 * width * tokens) / gpus + 4 * numbers / n <= room:
-            return n, _seconds(n, gpus, tokens, width, numbers, inside, port)
+            return n, _seconds(n, gpus, tokens, width, numbers, matmuls, inside, port)
     return None
 
 
-def by_the_square_root(gpus, tokens, width, numbers, layers, inside, port, room):
+def by_the_square_root(gpus, tokens, width, numbers, layers, matmuls, inside, port, room):
     """The optimum of equal links, rounded, whether it fits or not."""
     s = (4 * gpus * tokens * width / numbers * min(inside, 8 * port) / inside) ** 0.5
     n = min(2 ** round(math.log2(max(1, gpus / s))), 8)
-    return n, _seconds(n, gpus, tokens, width, numbers, inside, port)
+    return n, _seconds(n, gpus, tokens, width, numbers, matmuls, inside, port)
 
 
 FITS, RING = "if shared + 2 * gathered <= room:", "min(inside, 8 * port / n)"
@@ -85,6 +85,9 @@ WRONG = {
                 "        shared = layers * (16 * numbers + 2 * width * tokens) / s",
             },
             gathers_all_weights={"gathered = 2 * numbers / n": "gathered = 2 * numbers"},
+            communication_alone={"max(matmuls + tensor, gather)": "gather + tensor"},
+            all_is_added={"max(matmuls + tensor, gather)": "matmuls + tensor + gather"},
+            tensor_is_hidden={"max(matmuls + tensor, gather)": "max(matmuls, tensor, gather)"},
             one_collective={"4 * collective": "collective"},
             collectives_of_all_tokens={"2 * width * tokens / s": "2 * width * tokens"},
             one_port_a_ring={RING: "min(inside, port)"},
