@@ -122,8 +122,8 @@ def watch_all(link: ClockLink, cases: Mapping[Any, Any]) -> dict[Any, Watched]:
 
 
 def inputs(device: torch.device | str) -> Tensor:
-    """Returns 25 samples of nine features, the same on every rank."""
-    return torch.randn(25, 9, generator=torch.Generator().manual_seed(0)).to(device)
+    """Returns 128 samples of nine features, the same on every rank."""
+    return torch.randn(128, 9, generator=torch.Generator().manual_seed(0)).to(device)
 
 
 def small_net(*between: nn.Module) -> nn.Sequential:
