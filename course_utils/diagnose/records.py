@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 Line = tuple[str, int]  # a file and a line in it
+LEAST_SEEN = 8  # samples of a line, every 2 ms
 NOWHERE: Line = ("", 0)
 
 
@@ -116,14 +117,19 @@ class Look(msgspec.Struct):
     def line(
         self, region: str, leave_out: Callable[[Line], bool] = lambda line: False
     ) -> tuple[Line, float]:
-        """The reader's line that was seen most in a region, and its share of all samples there."""
+        """The reader's line that was seen most in a region, and its share of all samples there.
+
+        NOWHERE if it was seen less than LEAST_SEEN times: chance, not a cause.
+        """
         counts = {
             (one.file, one.line): one.count for one in self.samples
             if one.region == region and one.file
         }  # fmt: skip
         lines = (one for one in counts if not leave_out(one))
         line = max(lines, key=lambda one: counts[one], default=NOWHERE)
-        return line, counts.get(line, 0) / (sum(counts.values()) or 1)
+        if counts.get(line, 0) < LEAST_SEEN:
+            return NOWHERE, 0.0
+        return line, counts[line] / sum(counts.values())
 
 
 class Seen(msgspec.Struct):

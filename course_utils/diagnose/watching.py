@@ -220,7 +220,7 @@ class Watch:
         key = self._name(thing)
         self.optimizers[id(thing)] = thing
         self._mark("step", self._step_from, key)
-        self.region = "outside"
+        self.region = "diagnose"
         self._stepped[key] += 1
         self.resident.append((clock(), self.process.memory_info().rss))
         if self.gpu:
@@ -231,6 +231,7 @@ class Watch:
         self.facts["profiler"] += self.torch.autograd._profiler_enabled()
         self._tell(self.after_step, count)
         self._enough(count, self.steps)
+        self.region = "outside"
 
     def _backward(self, old: Callable[..., Any]) -> Callable[..., Any]:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
