@@ -92,7 +92,7 @@ def draw(
             y = names.index(s.row)
             axes.text(middle, y, s.note, ha="center", va="center", fontsize=10)
     style.name_rows(axes, names)
-    axes.set(xlim=(0, 1.01 * (end - start) / scale), xlabel=unit)
+    axes.set(xlim=(0, (end - start) / scale), xlabel=unit)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=len(labels), frameon=False, handlelength=1,
         fontsize=11,
