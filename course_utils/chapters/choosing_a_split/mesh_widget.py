@@ -94,10 +94,10 @@ def in_words(work: Work, split: Split, rank: int, held: dict[str, float]) -> str
     total, room = sum(held.values()) / GB, cluster().memory_gb
     largest = max(held, key=lambda part: held[part])
     stage = rank // split.stride("pipeline") + 1
-    fits = "it fits in" if total <= room else "<b>too much for</b>"
+    card = f"a card has {room:.0f} GB" if total <= room else f"<b>too much for</b> {room:.0f} GB"
     return (
-        f"Rank {rank} (stage {stage} of {split.pipeline}) holds up to <b>{total:.1f} GB</b>, "
-        f"{fits} {room:.0f} GB; the largest part is {largest}, {held[largest] / GB:.1f} GB. A step "
+        f"Rank {rank} (stage {stage} of {split.pipeline}) holds up to <b>{total:.1f} GB</b> "
+        f"by count, and {card}; the largest part is {largest}, {held[largest] / GB:.1f} GB. A step "
         f"is {work.sequences} × {work.length:,} tokens for each group (m = {split.micro_batches}), "
         "every block recomputed."
     )

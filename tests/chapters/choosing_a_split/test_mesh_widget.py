@@ -30,7 +30,8 @@ def test_unmoved_a_70b_model_fits_64_gpus_and_every_control_moves_it():
     held = held_bytes(
         Work(shape("Llama 3 70B"), 2), Split(4, tensor=8, pipeline=2, micro_batches=2)
     )
-    assert f"holds up to {sum(held.values()) / 1e9:.1f} GB, it fits in 80 GB" in words(widget)
+    counted = f"{sum(held.values()) / 1e9:.1f} GB by count"
+    assert f"holds up to {counted}, and a card has 80 GB" in words(widget)
     for control, value in MOVES.items():
         before = bytes(widget._picture.value)
         widget._controls[control].value = value
