@@ -1,7 +1,7 @@
 .PHONY: help setup lab demo slides handout assignment mark progress test test-all testgpu oldest doctor record launchers kit new style normalise site links pictures publication lock clean
 .DEFAULT_GOAL := help
 PYTHON_HERE := .venv/bin/python
-SITE_PATH := .:packages/notebook_ranks:packages/snapshots_and_traces
+SITE_PATH := .:packages/notebook_ranks:packages/snapshots_and_traces:packages/training_diagnosis
 # In a container one is often root, which JupyterLab wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 

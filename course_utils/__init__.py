@@ -42,8 +42,4 @@ def __getattr__(name: str) -> Any:
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext course_utils`: makes `%%ranks` and `%diagnose` known."""
     import_module("notebook_ranks.page.magic").register(shell)
-
-    def diagnose(line: str, cell: str | None = None) -> None:
-        import_module("course_utils.diagnose.notebook").magic(shell, line, cell)
-
-    shell.register_magic_function(diagnose, "line_cell", "diagnose")
+    import_module("training_diagnosis").load_ipython_extension(shell)

@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from course_utils.core import files
     from snapshots_and_traces import commands as commands_for_files
+    from training_diagnosis import commands as commands_for_scripts
 
     parser = argparse.ArgumentParser(prog="python -m course_utils", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -81,16 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         {"snapshot": files.ROOT / "build" / "snapshots", "trace": files.ROOT / "build" / "traces"},
         "under build",
     )
-    diagnose = command("diagnose", _diagnose, "where the time and memory of your script go")
-    diagnose.add_argument("--steps", type=int, default=40, help="of each pass (default: 40)")
-    diagnose.add_argument("--seconds", type=float, default=20.0, help="of each pass, at most")
-    diagnose.add_argument("--minutes", type=float, default=10.0, help="of all passes together")
-    diagnose.add_argument("--no-changes", action="store_true", help="measure no gain")
-    diagnose.add_argument("--show", action="store_true", help="show what the script prints")
-    diagnose.add_argument("--json", type=Path, help="file for the report, for other programs")
-    diagnose.add_argument("--html", type=Path, help="file for the report as one offline page")
-    diagnose.add_argument("script", help="your script; it isn't changed")
-    diagnose.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    said = "where the time and memory of your script go"
+    commands_for_scripts.add_options(command("diagnose", commands_for_scripts.run, said))
     command("predict", _predict, "predict the kept peaks of memory anew")
     command("snapshots", _snapshots, "make the snapshots of chapter 9 anew")
     return parser
@@ -212,12 +205,6 @@ def _snapshots(_options: argparse.Namespace) -> int:
 
     chapter_snapshots.make_all()
     return 0
-
-
-def _diagnose(options: argparse.Namespace) -> int:
-    from course_utils.cli.diagnose import run
-
-    return run(options)
 
 
 def _chapters(names: list[str]) -> list[Path]:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 TORCH = "torch==2.13.0"
 OWNED_BY_TORCH = re.compile(r"^(nvidia-(?!ml-py)|cuda-|triton==)")
 HEADER = """\
@@ -26,7 +27,7 @@ CONDA_HEADER = """\
 # The versions of requirements.txt for conda. Generated: refresh with `make lock`.
 #   conda env create -f environment.yml
 #   conda activate course
-#   pip install --no-deps {d2l} -e . -e packages/notebook_ranks -e packages/snapshots_and_traces
+#   pip install --no-deps {d2l} -e . {packages}
 # d2l stands in the last line because its pins (numpy 1.23) contradict everyone else's.
 name: course
 channels:
@@ -71,7 +72,9 @@ def main() -> None:
     d2l = next(pin for pin in pins if pin.startswith("d2l=="))
     requirements = HEADER.format(torch=TORCH) + "".join(f"{pin}\n" for pin in pins)
     (ROOT / "requirements.txt").write_text(requirements)
-    (ROOT / "environment.yml").write_text(CONDA_HEADER.format(d2l=d2l) + conda_lines(pins))
+    packages = " ".join(f"-e packages/{one.name}" for one in PACKAGES)
+    header = CONDA_HEADER.format(d2l=d2l, packages=packages)
+    (ROOT / "environment.yml").write_text(header + conda_lines(pins))
     SITE.write_text(SITE_HEADER + "".join(f"{pin}\n" for pin in site))
     readers = {pin.partition("==")[0] for pin in pins}
     also = ("--group", "otter", "--constraint", "requirements.txt", *sys.argv[1:])

@@ -129,7 +129,8 @@ def test_every_module_of_the_library_begins_with_a_sentence_on_what_it_is_for():
 def test_a_package_needs_nothing_that_isnt_pinned_and_every_way_to_install_has_it(folder):
     stated = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     tests = stated["optional-dependencies"]["test"]
-    for one in map(Requirement, [*stated["dependencies"], *tests]):
+    beside = {path.name.replace("_", "-") for path in PACKAGES}
+    for one in map(Requirement, {*stated["dependencies"], *tests} - beside):
         assert one.specifier.contains(REQUIRED[one.name.replace("_", "-")])
     where = f"-e packages/{folder.name}"
     assert where in CONDA and where in (ROOT / "docs" / "installing.md").read_text()
@@ -137,22 +138,29 @@ def test_a_package_needs_nothing_that_isnt_pinned_and_every_way_to_install_has_i
 
 @pytest.mark.thorough("packages")
 @pytest.mark.parametrize(
-    "folder, program",
+    "folders, program",
     [
-        ("notebook_ranks", "ranks.run_cell('print(rank)', 2); ranks.stop()"),
-        ("snapshots_and_traces", "assert '<script' in ranks.snapshot_page(sys.argv[1]).html"),
+        (["notebook_ranks"], "package.run_cell('print(rank)', 2); package.stop()"),
+        (["snapshots_and_traces"], "assert '<script' in package.snapshot_page(sys.argv[1]).html"),
+        (
+            ["training_diagnosis", "snapshots_and_traces"],
+            "assert package.watch(lambda: None, try_changes=False).verdict == 'no steps found'",
+        ),
     ],
 )
-def test_a_package_works_where_nothing_of_the_course_is(folder, program, tmp_path):
+def test_a_package_works_where_nothing_of_the_course_is(folders, program, tmp_path):
     """Built as pip builds it, which leaves out its tests and keeps what its pages are made of."""
-    source = shutil.copytree(ROOT / "packages" / folder, tmp_path / "source")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    where = ["--no-build-isolation", "--target", str(tmp_path / "there"), str(source)]
-    subprocess.run([*command, *where], check=True)
-    built = tmp_path / "there" / folder
-    assert built.is_dir() and not (built / "tests").exists()
-    code = f"import sys, {folder} as ranks; assert 'course_utils' not in sys.modules; {program}"
-    code = f"{code}; assert ranks.__file__.startswith({str(tmp_path)!r})"
+    for folder in folders:
+        source = shutil.copytree(ROOT / "packages" / folder, tmp_path / folder)
+        where = ["--no-build-isolation", "--target", str(tmp_path / "there"), str(source)]
+        subprocess.run([*command, *where], check=True)
+        built = tmp_path / "there" / folder
+        assert built.is_dir() and not (built / "tests").exists()
+    code = (
+        f"import sys, {folders[0]} as package; assert 'course_utils' not in sys.modules; {program}"
+    )
+    code = f"{code}; assert package.__file__.startswith({str(tmp_path / 'there')!r})"
     own = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
     snapshot = next((ROOT / "data" / "snapshots").glob("*.pickle"))
     subprocess.run([sys.executable, "-c", code, snapshot], cwd=tmp_path, env=own, check=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from course_utils.core import files
-from course_utils.diagnose.records import Report
-from course_utils.diagnose.report import in_words
+from training_diagnosis.records import Report
+from training_diagnosis.report import in_words
 
 FOLDER = files.DATA / "strange_scripts"
 MARK = re.compile(r"\s*#([!=]) ([a-z0-9-]+)$")

@@ -6,9 +6,9 @@ from itertools import combinations
 import pytest
 
 from course_utils.chapters.your_own_run import strange_scripts as strange
-from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.passes import Script
 from course_utils.lesson.exercises import grade
+from training_diagnosis.diagnosis import diagnose
+from training_diagnosis.passes import Script
 
 FAULTS = [(name, fault) for name in strange.names() for fault in strange.faults_of(name)]
 LOOKED_FOR = {"second-forward": "unused-forward", "kept": "kept-tensors",

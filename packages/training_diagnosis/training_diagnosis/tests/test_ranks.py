@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.thorough("course_utils/diagnose", "tests/diagnose")
+pytestmark = pytest.mark.thorough("packages/training_diagnosis")
 TRAINS = """
     import sys, time, torch
     import torch.distributed as dist
@@ -32,7 +32,7 @@ def torchrun(folder: Path, what: str, *options: str) -> subprocess.CompletedProc
     script = folder / "train.py"
     script.write_text(textwrap.dedent(TRAINS))
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*run, "-m", "course_utils", "diagnose", "--steps", "12", *options, str(script), what]
+    command = [*run, "-m", "training_diagnosis", "--steps", "12", *options, str(script), what]
     environment = {**os.environ, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
 

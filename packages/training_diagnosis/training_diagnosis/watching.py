@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from course_utils.diagnose.records import NOWHERE, Line, Loader, Mark, Optimizer, Seen, Warned
+from training_diagnosis.records import NOWHERE, Line, Loader, Mark, Optimizer, Seen, Warned
 
 FINDING_ROOTS = 3  # steps in which each module is looked at, to find the outermost
 LEAST_STEPS = 6  # before a pass may end for want of time
@@ -48,7 +48,7 @@ def library_folders() -> tuple[str, ...]:
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     installed = (p for p in sys.path if p.endswith("-packages"))
     here = os.path.dirname(__file__)
-    return (*paths, *installed, here, os.path.join(os.path.dirname(here), "__init__"))
+    return (*paths, *installed, here)
 
 
 class Places:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.records import Look, Mark, Rank, Sample, Seen
-from course_utils.diagnose.rules import RULES, Evidence
-from course_utils.diagnose.steps import find
+from training_diagnosis.diagnosis import diagnose
+from training_diagnosis.records import Look, Mark, Rank, Sample, Seen
+from training_diagnosis.rules import RULES, Evidence
+from training_diagnosis.steps import find
 
 KINDS = {"N": "next", "B": "backward", "S": "step", "T": "step", "F": "forward", "K": "save",
          "E": "forward", "V": "next", "Z": "forward", "P": "forward", "L": "forward",

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from course_utils.diagnose.program import Order
-from course_utils.diagnose.records import Seen
+from training_diagnosis.program import Order
+from training_diagnosis.records import Seen
 
 GRACE = 10.0  # seconds from "stop" to the end of a process that doesn't
 START_SECONDS = 120.0  # for imports, data and the first step, beside the time of a pass
@@ -64,7 +64,7 @@ class Script:
                 environment = {k: v for k, v in environment.items() if k not in DEBUGGING}
             with open(f"{folder}/output", "wb") as output:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "course_utils.diagnose.program", f"{folder}/order.json"],
+                    [sys.executable, "-m", "training_diagnosis.program", f"{folder}/order.json"],
                     stdin=subprocess.DEVNULL, stdout=None if self.show else output,
                     stderr=None if self.show else subprocess.STDOUT, start_new_session=True,
                     env=environment,

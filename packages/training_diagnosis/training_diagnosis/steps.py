@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from course_utils.diagnose.records import Mark, Seen
 from snapshots_and_traces.traces import intervals
+from training_diagnosis.records import Mark, Seen
 
 WARM = 3  # steps that are reported apart: first use, caches, finding the outermost modules
 LEAST = 3  # steps after them, to say anything

@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from course_utils.diagnose.records import Seen
-from course_utils.diagnose.watching import Enough, Watch
+from training_diagnosis.records import Seen
+from training_diagnosis.watching import Enough, Watch
 
 
 class Order(msgspec.Struct):
@@ -46,8 +46,8 @@ class Pass:
         self.stopped_at = ""  # the reader's line, where the time was over
 
     def install(self) -> None:
-        from course_utils.diagnose import changes
-        from course_utils.diagnose.looking import Looker
+        from training_diagnosis import changes
+        from training_diagnosis.looking import Looker
 
         self.watch.install()
         if self.order.change:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from course_utils.diagnose.diagnosis import diagnose
-from course_utils.diagnose.program import Order, Pass
-from course_utils.diagnose.records import Report, Seen
-from course_utils.diagnose.report import in_words
+from training_diagnosis.diagnosis import diagnose
+from training_diagnosis.program import Order, Pass
+from training_diagnosis.records import Report, Seen
+from training_diagnosis.report import in_words
 
 
 @dataclass

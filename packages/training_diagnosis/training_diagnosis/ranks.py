@@ -21,9 +21,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from course_utils.diagnose.passes import GRACE, Script, ScriptError
-from course_utils.diagnose.records import Rank, Seen
-from course_utils.diagnose.steps import find
+from training_diagnosis.passes import GRACE, Script, ScriptError
+from training_diagnosis.records import Rank, Seen
+from training_diagnosis.steps import find
 
 POLL = 0.02  # seconds between two looks into the folder
 

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from html import escape
 
-from course_utils.diagnose.diagnosis import NOISY
-from course_utils.diagnose.records import Finding, Report
-from course_utils.diagnose.report import gain_words, remarks, shares, steps_words, where
-from course_utils.diagnose.steps import PARTS
 from snapshots_and_traces.units import seconds_text, size_text
+from training_diagnosis.diagnosis import NOISY
+from training_diagnosis.records import Finding, Report
+from training_diagnosis.report import gain_words, remarks, shares, steps_words, where
+from training_diagnosis.steps import PARTS
 
 COLOURS = dict(  # Okabe and Ito's; computing is blue and green
     zip(

@@ -15,10 +15,10 @@ import time
 from collections import Counter, deque
 from typing import Any
 
-from course_utils.diagnose.changes import padding, tensors, unused
-from course_utils.diagnose.records import NOWHERE, Line, Look, Sample
-from course_utils.diagnose.tracing import Tracer
-from course_utils.diagnose.watching import FINDING_ROOTS, Watch, parameters
+from training_diagnosis.changes import padding, tensors, unused
+from training_diagnosis.records import NOWHERE, Line, Look, Sample
+from training_diagnosis.tracing import Tracer
+from training_diagnosis.watching import FINDING_ROOTS, Watch, parameters
 
 HERE = os.path.dirname(__file__)
 EVERY = 0.002  # seconds between samples

@@ -3,10 +3,10 @@
 import os
 import textwrap
 
-from course_utils.diagnose import changes, records
-from course_utils.diagnose.diagnosis import NOISY
-from course_utils.diagnose.records import Finding, Report
 from snapshots_and_traces.units import seconds_text, size_text
+from training_diagnosis import changes, records
+from training_diagnosis.diagnosis import NOISY
+from training_diagnosis.records import Finding, Report
 
 BAR = 28  # characters
 WIDTH = 96

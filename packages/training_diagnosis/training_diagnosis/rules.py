@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from course_utils.core.measurement import format_seconds
-from course_utils.diagnose.records import NOWHERE, Line, Loader, Look, Mark, Seen, in_words
-from course_utils.diagnose.steps import Steps
-from snapshots_and_traces.units import size_text
+from snapshots_and_traces.units import seconds_text, size_text
+from training_diagnosis.records import NOWHERE, Line, Loader, Look, Mark, Seen, in_words
+from training_diagnosis.steps import Steps
 
 REGION_OF = {"everything else": "outside", "waiting for data": "data", "checkpoints": "save"}
 MANY = 300  # operators of a step: fewer are no loop
@@ -279,7 +278,7 @@ def _(e: Evidence) -> Hit | None:
     share = min(small * each / e.steps.whole, 1.0)
     return None if e.gpu or small < MANY or e.look.per_sample_share else Hit(
         share, f"{small:,} of a step's {e.look.operators:,} operators work on less than 16 KiB: at "
-        f"{format_seconds(each)} each, starting them is {share:.0%} of the step or more",
+        f"≈ {seconds_text(each)} each, starting them is {share:.0%} of the step or more",
         e.look.small_line, note="not known before it is rewritten",
     )  # fmt: skip
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
-from course_utils.diagnose import changes
-from course_utils.diagnose.passes import DEBUGGING, ScriptError
-from course_utils.diagnose.records import Finding, Gain, Look, Report, Seen, in_words
-from course_utils.diagnose.rules import RULES, Evidence, Hit, Rule, growth, sizes_after_steps
-from course_utils.diagnose.steps import LEAST, PARTS, Steps, find
+from training_diagnosis import changes
+from training_diagnosis.passes import DEBUGGING, ScriptError
+from training_diagnosis.records import Finding, Gain, Look, Report, Seen, in_words
+from training_diagnosis.rules import RULES, Evidence, Hit, Rule, growth, sizes_after_steps
+from training_diagnosis.steps import LEAST, PARTS, Steps, find
 
 WORTH = 0.05  # of a step: a smaller gain is no finding
 SPREAD = 0.5  # quartiles this far apart, relative to the median, say that times can't be compared

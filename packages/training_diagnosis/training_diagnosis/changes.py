@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from course_utils.diagnose.watching import Watch, parameters
+from training_diagnosis.watching import Watch, parameters
 
 WORKERS_ONLY = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 Change = Callable[[Watch, int], None]

@@ -6,12 +6,12 @@ import sys
 import tempfile
 from typing import Any
 
-from course_utils.diagnose.records import NOWHERE, Line, Traced
 from snapshots_and_traces.traces import measures
 from snapshots_and_traces.traces.findings import findings
 from snapshots_and_traces.traces.kernel_classes import seconds_by_class
 from snapshots_and_traces.traces.reading import TraceError, read_trace
 from snapshots_and_traces.traces.trace import FRAME, Kind, Trace
+from training_diagnosis.records import NOWHERE, Line, Traced
 
 STEPS = 4
 TENSOR_CORES = re.compile(  # in the names of kernels that use them, of cuBLAS, cuDNN and CUTLASS
