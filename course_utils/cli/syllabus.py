@@ -54,7 +54,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
         solved = f", exercise{several} {numbered}" if self.exercises else ""
         numbers = [title.split(".")[0] for title in self.sections if title[0].isdigit()]
         some = f", sections {', '.join(numbers)}" if numbers else ""
-        title = next(one.title for one in catalog.written() if one.path == self.path)
+        title = next(one.title for one in catalog.chapters() if one.path == self.path)
         return f"{self.path.stem[:2]} · {title}{some}{solved} ({sum(plan.values())} minutes)"
 
 
@@ -102,7 +102,7 @@ def problems(syllabus: Syllabus) -> list[str]:
         return wrong
     taught: set[str] = set()
     spent = dict.fromkeys(range(1, len(syllabus.days) + 1), 0)
-    after = {one.path: one.after for one in catalog.written()}
+    after = {one.path: one.after for one in catalog.chapters()}
     for part in syllabus.part:
         if part.day not in spent:
             return [f"day {part.day} is none of the {len(spent)} in `days`"]

@@ -29,15 +29,9 @@ class Chapter:
         return files.NOTEBOOKS / f"{self.stem}.ipynb"
 
     @property
-    def is_written(self) -> bool:
-        return self.path.exists()
-
-    @property
-    def minutes(self) -> int | None:
-        """Minutes to read and run, without exercises, as the first cell says; None if it doesn't,
-        or if the chapter isn't written.
-        """
-        return (minutes_said(self.path) or None) if self.is_written else None
+    def minutes(self) -> int:
+        """Minutes to read and run, without exercises, as the first cell says; 0 if it doesn't."""
+        return minutes_said(self.path)
 
     def cells_before_the_exercises(self) -> list[str]:
         """Ids of the code cells that are neither exercises nor only predictions.
@@ -69,11 +63,6 @@ def chapters() -> list[Chapter]:
         for part, rows in parts.items()
         for row in rows
     ]
-
-
-def written() -> list[Chapter]:
-    """The chapters whose notebooks exist."""
-    return [chapter for chapter in chapters() if chapter.is_written]
 
 
 def minutes_said(path: Path) -> int:

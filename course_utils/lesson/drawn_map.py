@@ -28,8 +28,8 @@ def course_map() -> Picture:
     """Draws a box for each chapter, a column for each part, and arrows from what a chapter builds
     on.
 
-    Filled boxes are written chapters, outlined ones are planned. ✓ means that every cell before the
-    exercises was run here. The box says how many of the reader's predictions came near.
+    ✓ means that every cell before the exercises was run here. The box says how many of the
+    reader's predictions came near.
     """
     title = "Take the chapters in any order that follows the arrows"
     places = _places()
@@ -39,7 +39,7 @@ def course_map() -> Picture:
     axes.axis("off")
     kept = progress.read() if progress.is_kept() else progress.Kept()
     parts = list(dict.fromkeys(chapter.part for chapter in places))
-    axes.set(xlim=(-0.45, len(parts) - 0.4), ylim=(-0.6, top + 0.9))
+    axes.set(xlim=(-0.45, len(parts) - 0.4), ylim=(-0.5, top + 0.9))
     for column, part in enumerate(parts):
         axes.text(column, top + 0.6, part, ha="center", fontweight="bold", fontsize=14)
     for chapter, (x, y) in places.items():
@@ -47,7 +47,6 @@ def course_map() -> Picture:
         for needed in chapter.after:
             start = next(place for other, place in places.items() if other.number == needed)
             _arrow(axes, start, (x, y))
-    axes.text(-0.45, -0.5, "filled: written · outlined: designed", fontsize=11, color="#6B6B6B")
     alt = "the map of the course: " + "; ".join(map(_in_words, places))
     drawn = render(figure, alt, said)  # which lays the figure out
     share = axes.transData + figure.transFigure.inverted()
@@ -56,10 +55,9 @@ def course_map() -> Picture:
         (left, low), (right, high) = share.transform(
             [(x - WIDE / 2, y - HIGH / 2), (x + WIDE / 2, y + HIGH / 2)]
         )
-        if chapter.is_written:
-            links += LINK.format(
-                chapter.path.name, chapter.title, left, 1 - high, right - left, high - low
-            )
+        links += LINK.format(
+            chapter.path.name, chapter.title, left, 1 - high, right - left, high - low
+        )
     return LinkedMap(drawn.png, drawn.alt, drawn.drawn, links)
 
 
@@ -79,11 +77,11 @@ class LinkedMap(Picture):
 
 
 def chapter_list() -> "Markdown":
-    """A Markdown table of the written chapters, with links, minutes and exercises."""
+    """A Markdown table of the chapters, with links, minutes and exercises."""
     from IPython.display import Markdown
 
     lines = ["| chapter | minutes | after | exercises |", "|---|---|---|---|"]
-    for chapter in catalog.written():
+    for chapter in catalog.chapters():
         after = ", ".join(chapter.after) or "–"
         link = f"[{chapter.number} · {chapter.title}]({chapter.path.name})"
         lines.append(f"| {link} | {chapter.minutes} | {after} | {len(chapter.exercises())} |")
@@ -139,18 +137,13 @@ def _places() -> dict[catalog.Chapter, tuple[float, float]]:
 def _box(
     axes: Any, chapter: catalog.Chapter, x: float, y: float, colour: str, kept: progress.Kept
 ) -> None:
-    written = chapter.is_written
-    look = {"facecolor": colour, "alpha": 0.55, "linestyle": "-"}
-    if not written:
-        look = {"facecolor": "#FFFFFF", "linestyle": "--"}
-    look |= {"edgecolor": colour, "linewidth": 1.8, "zorder": 2}
+    look = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour, "linewidth": 1.8, "zorder": 2}
     round_box(axes, (x - WIDE / 2, y - HIGH / 2), WIDE, HIGH, 0.08, **look)
-    done = " ✓" if written and progress.is_run(kept, chapter) else ""
+    done = " ✓" if progress.is_run(kept, chapter) else ""
     title = textwrap.fill(chapter.title, 14)
-    ink = INK if written else "#6B6B6B"
-    made, near = progress.count_near(kept, chapter.predictions() if written else [])
+    made, near = progress.count_near(kept, chapter.predictions())
     first = f"{chapter.number}{done}" + (f" · {near} of {made} near" if made else "")
-    axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=ink, fontsize=11, zorder=3)
+    axes.text(x, y, f"{first}\n{title}", ha="center", va="center", color=INK, fontsize=11, zorder=3)
 
 
 def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -168,6 +161,5 @@ def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> N
 
 
 def _in_words(chapter: catalog.Chapter) -> str:
-    state = "written" if chapter.is_written else "designed"
-    after = f", after {' and '.join(chapter.after)}" if chapter.after else ""
-    return f"{chapter.number} {chapter.title} ({state}{after})"
+    after = f" (after {' and '.join(chapter.after)})" if chapter.after else ""
+    return f"{chapter.number} {chapter.title}{after}"

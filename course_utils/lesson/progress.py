@@ -104,11 +104,11 @@ def is_run(kept: Kept, chapter: catalog.Chapter) -> bool:
 
 
 def report() -> str:
-    """A line for each written chapter: cells run, exercises passed, predictions near."""
+    """A line for each chapter: cells run, exercises passed, predictions near."""
     if not is_kept():
         return "Run this cell to see yours: this output is of a run without a reader."
     kept = read()
-    lines = [_line(kept, chapter) for chapter in catalog.written()]
+    lines = [_line(kept, chapter) for chapter in catalog.chapters()]
     return "\n".join([*lines, "", _where()])
 
 

@@ -11,7 +11,7 @@ from course_utils.lesson import catalog, exercises
 from course_utils.lesson.exercises import worked
 
 
-@pytest.mark.parametrize("chapter", catalog.written(), ids=lambda one: one.stem)
+@pytest.mark.parametrize("chapter", catalog.chapters(), ids=lambda one: one.stem)
 def test_the_exercise_cells_of_a_page_are_its_exercises_and_each_has_a_worked_solution(chapter):
     cells = [c for c in catalog.code_cells(chapter.path) if c["id"].startswith(catalog.EXERCISE)]
     for cell, exercise in zip(cells, chapter.exercises(), strict=True):
@@ -22,7 +22,7 @@ def test_the_exercise_cells_of_a_page_are_its_exercises_and_each_has_a_worked_so
 
 
 def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypatch, tmp_path):
-    (chapter,) = (c for c in catalog.written() if c.stem == "06_floating_point_formats")
+    (chapter,) = (c for c in catalog.chapters() if c.stem == "06_floating_point_formats")
     before = chapter.cells_before_the_exercises(), chapter.exercises()
     page = json.loads(chapter.path.read_text())
     for cell in page["cells"]:
@@ -39,7 +39,7 @@ def test_a_reader_who_overwrites_a_cell_has_as_many_exercises_to_solve(monkeypat
      "1b2c3d4e", "xK3bXyZ12_ab"],
 )  # fmt: skip
 def test_a_cell_that_the_reader_inserts_is_none_of_the_chapters(random_id, monkeypatch, tmp_path):
-    chapter = catalog.written()[0]
+    chapter = catalog.chapters()[0]
     before = chapter.cells_before_the_exercises()
     page = json.loads(chapter.path.read_text())
     mine = {"cell_type": "code", "id": random_id, "source": ["mine = 1"]}
@@ -51,10 +51,10 @@ def test_a_cell_that_the_reader_inserts_is_none_of_the_chapters(random_id, monke
 def test_every_chapter_of_the_course_is_in_the_catalog_once_and_linked_from_the_index():
     numbers = [chapter.number for chapter in catalog.chapters()]
     assert numbers == [f"{n:02}" for n in range(1, 19)]
-    assert {path.stem for path in files.chapters()} == {c.stem for c in catalog.written()}
+    assert {path.stem for path in files.chapters()} == {c.stem for c in catalog.chapters()}
     assert {needed for c in catalog.chapters() for needed in c.after} <= set(numbers)
     index = files.INDEX.read_text(encoding="utf-8")
-    for chapter in catalog.written():
+    for chapter in catalog.chapters():
         assert catalog.code_cells(chapter.path) and chapter.minutes
         assert f"]({chapter.path.name})" in index
 
@@ -62,7 +62,7 @@ def test_every_chapter_of_the_course_is_in_the_catalog_once_and_linked_from_the_
 @pytest.mark.parametrize("name, column", [("README.md", 3), ("INSTRUCTORS.md", 2)])
 def test_the_lists_of_chapters_say_the_minutes_that_the_pages_say(name, column):
     rows = [row.split("|") for row in (files.ROOT / name).read_text().splitlines() if "|" in row]
-    for chapter in catalog.written():
+    for chapter in catalog.chapters():
         (row,) = (one for one in rows if re.match(rf" \[?{chapter.number}( ·| $)", one[1]))
         assert row[column].split()[0] == str(chapter.minutes), chapter.stem
 

@@ -46,7 +46,7 @@ def test_a_right_answer_is_kept_and_shown_and_forgotten_and_a_wrong_one_is_not(
 
 
 def test_a_chapter_is_run_when_every_cell_before_its_exercises_was(kept):
-    chapter = next(c for c in catalog.written() if c.stem == FORMATS)
+    chapter = next(c for c in catalog.chapters() if c.stem == FORMATS)
     *most, last = chapter.cells_before_the_exercises()
     for cell in most:
         progress.ran_cell(FORMATS, cell)

@@ -153,7 +153,7 @@ def pages() -> list[Path]:
 def contents() -> dict[Path, str]:
     """The list of pages at the side, at the end of the first page; and the list of solutions."""
     chapters: dict[str, list[str]] = {"Start": ["The map <notebooks/00_index>"]}
-    for one in catalog.written():
+    for one in catalog.chapters():
         chapters.setdefault(one.part, []).append(f"notebooks/{one.stem}")
     others = [p.with_suffix("").as_posix() for p in pages() if p.suffix == ".md"]
     others.remove("README")
