@@ -23,7 +23,7 @@ def of_chapter(browser: Browser, folder: Path) -> None:
         lab = Lab(page, server)
         lab.open("09_memory_snapshots.ipynb")
         page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
-        lab.run("setup", "bytes", "live", "count", "count-figure", "predict-fit")
+        lab.run("setup", "bytes", "count", "count-figure", "predict-fit")
         box = lab.show("predict-fit").get_by_role("textbox").last
         box.fill("6")
         box.press("Enter")

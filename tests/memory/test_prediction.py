@@ -1,7 +1,4 @@
-"""A step's memory predicted on a fake GPU: beside live counts, and CUDA's own rules.
-
-Beside real GPUs' traces it stands in tests/chapters/memory_snapshots/test_real_gpus.py.
-"""
+"""A step's memory predicted on a fake GPU: beside live counts, real GPUs, and CUDA's own rules."""
 
 from contextlib import nullcontext
 from unittest import mock
@@ -12,10 +9,12 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from course_utils.core.evidence import published
 from course_utils.memory import counting
 from course_utils.memory.prediction import CannotPredict, cublas_workspace, predict_bytes
 from course_utils.workloads.training_steps import TrainingStep, TwoListAdam
 from snapshots_and_traces.replay import what_if
+from tests.support import cs336
 from tests.support.steps import build_of, failing
 
 
@@ -133,3 +132,11 @@ def test_bad_input_says_what_is_wanted_and_leaves_nothing_behind():
     for wrong in ({"model": "VGG"}, {"model": "MLP", "precision": "FP8"}):
         with pytest.raises(ValueError, match="there are"):
             TrainingStep(**wrong)
+
+
+@SLOWER
+@pytest.mark.parametrize("real", published("transformer_peaks").rows, ids=lambda row: row["run"])
+def test_the_peaks_of_real_gpus_are_predicted_to_half_a_percent(real):
+    now = cs336.predicted(real["run"])
+    assert now.peak_allocated == pytest.approx(real["allocated_bytes"], rel=0.005)
+    assert now.parts["workspace"] == 2 * cublas_workspace(cs336.CAPABILITY)

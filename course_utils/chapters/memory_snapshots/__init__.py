@@ -7,7 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "chapter_snapshots": "record_snapshot recorded_snapshot shown snapshot_file",
         "programs": "CONFIG growing_cache",
-        "published_snapshots": "agreed losses published_snapshot",
-        "real_gpus": ("build_of in_gib knobs over_prediction real_runs reserved_with to_measure"),
+        "published_snapshots": "losses published_snapshot",
+        "real_gpus": "build_of in_gib knobs over_prediction reserved_with to_measure",
     },
 )

@@ -1,13 +1,11 @@
-"""Genuine snapshots of someone else's, from their numbers in data/published/; replayed."""
+"""Genuine snapshots of someone else's, from their numbers in data/published/."""
 
-from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 from typing import Any
 
 from course_utils.core.evidence import Row, published
 from course_utils.memory.made_snapshots import loaded
-from snapshots_and_traces.allocator.rules import Driver
 from snapshots_and_traces.snapshots.snapshot import Snapshot
 
 TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"
@@ -74,32 +72,3 @@ def _segment(offset: int, rows: list[Row]) -> dict[str, Any]:
         ],
         "frames": [],
     }
-
-
-def agreed(make: Callable[[Driver], Any]) -> tuple[int, int]:
-    """Returns how many requests of all published snapshots get the GPU's address, and how many
-    there are.
-
-    `make(driver)` is an allocator: `malloc(bytes, stream)` gives a block with its `address`, and
-    `free(block)` takes it. Segments lie where the GPU's lay, in order. A request for which the
-    driver is asked for other segments than the GPU's counts as answered otherwise.
-    """
-    found = [same for loss in losses() for same in _same_addresses(_rows(TRACE, loss), make)]
-    return sum(found), len(found)
-
-
-def _same_addresses(rows: list[Row], make: Callable[[Driver], Any]) -> Iterator[bool]:
-    driver = Driver(places=[r["offset"] for r in rows if r["action"] == "segment_alloc"])
-    allocator, blocks = make(driver), {}
-    wanted: list[int] = []  # segments that the GPU asked for since the last request
-    for row in rows:
-        if row["action"] == "segment_alloc":
-            wanted.append(row["n_bytes"])
-        elif row["action"] == "alloc":
-            calls = len(driver.calls)
-            block = blocks[row["offset"]] = allocator.malloc(row["n_bytes"], row["stream"])
-            made = [size for _, _, size in driver.calls[calls:]]
-            yield made == wanted and block.address == row["offset"]
-            wanted = []
-        elif row["action"] == "free_completed":
-            allocator.free(blocks.pop(row["offset"]))

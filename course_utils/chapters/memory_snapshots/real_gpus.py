@@ -1,4 +1,4 @@
-"""What chapter 9 predicts beside what real GPUs take: here, and as they did for others."""
+"""What chapter 9 predicts, beside what a real GPU takes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,16 +7,13 @@ from typing import Any
 import torch
 
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
-from course_utils.core import files
-from course_utils.core.evidence import Row, Series, published
-from course_utils.memory.kept_predictions import HOPPER, SCENARIO, predicted, read
+from course_utils.core.evidence import Row, Series
+from course_utils.memory.kept_predictions import HOPPER, SCENARIO, predicted
 from course_utils.memory.on_gpu import reserved_on_gpu
-from course_utils.memory.prediction import cublas_workspace
 from snapshots_and_traces.allocator.settings import Settings
 from snapshots_and_traces.replay import what_if
 
 IDENTIFIES = SCENARIO[:5]
-REAL_RUNS = files.DATA / "predicted" / "real_runs.json"
 SETTINGS = (
     "", "roundup_power2_divisions:4", "max_split_size_mb:21", "expandable_segments:True",
 )  # fmt: skip
@@ -77,18 +74,17 @@ def _over(model: str, rows: list[Row]) -> Row:
 
 
 def in_gib(found: Series | list[Row] | None) -> Any:
-    """Returns rows, or evidence, with sizes in GiB as text: columns that end in bytes or mb."""
+    """Returns rows, or evidence, with sizes in GiB as text: columns that end in mb."""
     if isinstance(found, Series):
         return replace(found, rows=in_gib(list(found.rows)))
     return [dict(_gib(column, value) for column, value in row.items()) for row in found or []]
 
 
 def _gib(column: str, value: Any) -> tuple[str, Any]:
-    for ending, n_bytes in (("bytes", 1), ("mb", 10**6)):
-        if column.endswith(ending):
-            name = column.removesuffix(ending).rstrip("_") or "outside"
-            return f"{name}, GiB", f"{value * n_bytes / 2**30:.2f}"
-    return column, value
+    if not column.endswith("mb"):
+        return column, value
+    name = column.removesuffix("mb").rstrip("_") or "outside"
+    return f"{name}, GiB", f"{value * 10**6 / 2**30:.2f}"
 
 
 # ---- What a program reserves with other settings of the allocator.
@@ -114,25 +110,3 @@ def reserved_with(case: Row) -> Row:
     """The bytes that the growing caches reserve on this GPU with the setting of a case."""
     text = "" if case["setting"] == "default" else case["setting"]
     return {"reserved_bytes": reserved_on_gpu(PROGRAMS["snapshot_fragmented"], text)}
-
-
-# ---- What real GPUs gave others.
-
-
-def real_runs() -> list[Row]:
-    """What was predicted for the runs of published `transformer_peaks`, in its columns.
-
-    `off, %` is by how much of the GPU's peak it is too high. `python -m
-    tools.predict_real_runs` makes the predictions, for GPUs before Hopper: the models are that
-    tool's. Raises: OSError without the file.
-    """
-    kept = read(REAL_RUNS)["rows"]
-    return [
-        {
-            "run": gpu["run"],
-            "allocated_bytes": row["allocated_bytes"],
-            "workspaces": round(row["parts_bytes"]["workspace"] / cublas_workspace((8, 0))),
-            "off, %": round(100 * (row["allocated_bytes"] / gpu["allocated_bytes"] - 1), 3),
-        }
-        for gpu, row in zip(published("transformer_peaks").rows, kept, strict=True)
-    ]

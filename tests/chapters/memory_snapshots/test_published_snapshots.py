@@ -2,25 +2,11 @@
 
 import pytest
 
-from course_utils.chapters.memory_snapshots.published_snapshots import agreed, published_snapshot
-from snapshots_and_traces.allocator.rules import CachingAllocator
-from snapshots_and_traces.tests.support.broken_rules import NoCoalescing, NoLargeBuffer
+from course_utils.chapters.memory_snapshots.published_snapshots import losses, published_snapshot
+from snapshots_and_traces.replay.recorded import is_repeated
 
 
-class Doubles(CachingAllocator):
-    def segment_size(self, size):
-        return 2 * super().segment_size(size)
-
-
-class Hoards(CachingAllocator):
-    def segment_size(self, size):
-        return 2**31
-
-
-def test_the_librarys_allocator_is_at_the_gpus_addresses_and_a_broken_one_isnt():
-    assert agreed(CachingAllocator) == agreed(NoLargeBuffer) == (25, 25)
-    for broken in (NoCoalescing, Doubles, Hoards):
-        same, asked = agreed(broken)
-        assert same < asked == 25
+def test_the_librarys_allocator_repeats_every_published_snapshot():
+    assert all(is_repeated(published_snapshot(loss)) for loss in losses())
     with pytest.raises(LookupError, match=r"there are F\.cross_entropy"):
         published_snapshot("mse")

@@ -1,27 +1,13 @@
-"""What real GPUs took, here and of others, beside the course's predictions."""
-
-import pytest
+"""What a real GPU took, beside the course's predictions."""
 
 from course_utils.chapters.memory_snapshots.real_gpus import (
     IDENTIFIES,
     build_of,
     in_gib,
     over_prediction,
-    real_runs,
     to_measure,
 )
 from course_utils.core.evidence import Series
-from tools.predict_real_runs import predicted_run
-
-
-@pytest.mark.thorough("course_utils/memory", "data/predicted", "tools/predict_real_runs.py")
-def test_the_kept_prediction_of_a_real_run_is_what_is_predicted_now():
-    training, forward = real_runs()
-    now = predicted_run("training, FP32")
-    assert now["run"] == training["run"]
-    assert now["allocated_bytes"] == training["allocated_bytes"]
-    assert training["workspaces"] == forward["workspaces"] == 2
-    assert -0.5 < training["off, %"] < 0 < forward["off, %"] < 0.5
 
 
 def test_steps_that_would_not_fit_are_left_out_with_a_sentence(capsys):
@@ -46,8 +32,8 @@ def test_misses_are_shown_by_model_as_what_the_gpu_took_more_and_a_row_identifie
 
 
 def test_sizes_are_shown_in_gib_of_rows_and_of_evidence():
-    rows = [{"GPU": "V100", "mb": 1408, "reserved_mb": 0, "peak_bytes": 2**30}]
-    shown = [{"GPU": "V100", "outside, GiB": "1.31", "reserved, GiB": "0.00", "peak, GiB": "1.00"}]
+    rows = [{"GPU": "V100", "mb": 1408, "reserved_mb": 0}]
+    shown = [{"GPU": "V100", "outside, GiB": "1.31", "reserved, GiB": "0.00"}]
     evidence = Series.of_rows(rows, "published", "published: somebody")
     assert in_gib(rows) == in_gib(evidence).rows == shown
     assert in_gib(None) == over_prediction(None) == []

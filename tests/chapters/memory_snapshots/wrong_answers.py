@@ -2,23 +2,9 @@
 
 from tests.support.patches import by_name, changed
 
-FITS, BEST = "if held >= size]", "min(fitting)"
 RISING = "live[-third:].min() > 1.2 * live[third:-third].min()"
 GAP = "reserved.max() > 1.33 * live.max()"
 WRONG = {
-    "memory.find_and_split": changed(
-        "memory.find_and_split",
-        first_fit={BEST: "min(fitting, key=lambda block: block[1])"},
-        best_fit_highest_address={BEST: "min(fitting, key=lambda block: (block[0], -block[1]))"},
-        always_splits={"size if splits else held": "size"},
-        never_splits={"size if splits else held": "held"},
-        takes_what_is_too_small={FITS: "]", BEST: "max(fitting)"},
-        the_block_tells_the_pool={"if size <= 2**20": "if held <= 2**20"},
-        nothing_lies_at_address_0={FITS: "if held >= size and address]"},
-        no_block_is_larger_than_a_gigabyte={FITS: "if size <= held < 10**9]"},
-        first_of_equals_in_the_list={BEST: "min(fitting, key=lambda block: block[0])"},
-        nothing_is_zero={"return None": "return 0, 0"},
-    ),
     "memory.verdict": changed(
         "memory.verdict",
         only_holes_count={"tried <= free + unallocated": "tried <= unallocated"},

@@ -1,6 +1,4 @@
-"""Writes data/predicted/real_runs.json: predictions for two runs whose snapshots are published.
-
-`python -m tools.predict_real_runs`: half a minute. Chapter 9 shows them beside the snapshots.
+"""Predictions for two runs whose snapshots are published: data/published/transformer_peaks.json.
 
 The model is a language model as Stanford's CS336 describes it: RMSNorm, RoPE, attention and softmax
 written out, SwiGLU, untied embeddings, an AdamW of its own. Source of the architecture: the handout
@@ -13,8 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from course_utils.chapters.memory_snapshots.real_gpus import REAL_RUNS
-from course_utils.memory import kept_predictions
 from course_utils.memory.prediction import predict_bytes
 
 
@@ -182,17 +178,7 @@ RUNS = {
 }
 
 
-def predicted_run(run):
-    """The row of one run."""
+def predicted(run):
+    """The prediction of one run."""
     how, steps = RUNS[run]
-    found = predict_bytes(training(**how), steps, CAPABILITY)
-    row = {"run": run, "allocated_bytes": found.peak_allocated, "phase": found.moment.phase}
-    return row | {"parts_bytes": found.parts}
-
-
-def store():
-    kept_predictions.write(REAL_RUNS, [predicted_run(run) for run in RUNS])
-
-
-if __name__ == "__main__":
-    store()
+    return predict_bytes(training(**how), steps, CAPABILITY)
