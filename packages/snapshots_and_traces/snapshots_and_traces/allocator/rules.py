@@ -7,7 +7,6 @@ Sizes and addresses are in bytes; `allocated` and `reserved` count as torch.cuda
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
 from typing import Any
 
 MiB = 2**20
@@ -28,11 +27,10 @@ class Driver:
     """Stands for cudaMalloc and cudaFree: a device of `capacity` bytes that notes every call.
 
     `calls` holds (name, address, bytes) in order, with torch's names for them in a snapshot.
-    Segments lie at `places`, in order, while there are any.
     """
 
-    def __init__(self, capacity: float = float("inf"), places: Iterable[int] = ()) -> None:
-        self.capacity, self.used, self.places = capacity, 0, iter(places)
+    def __init__(self, capacity: float = float("inf")) -> None:
+        self.capacity, self.used = capacity, 0
         self.calls: list[tuple[str, int, int]] = []
         self._next = 2**40
 
@@ -54,8 +52,6 @@ class Driver:
 
     def reserve(self, size: int) -> int:
         """An address range that nothing else has, without memory behind it."""
-        for place in self.places:
-            return place
         address = self._next
         self._next += -(-size // ROUND_LARGE) * ROUND_LARGE
         return address
