@@ -131,7 +131,7 @@ def test_a_missing_name_is_said_with_the_earlier_cell_that_defines_it(tmp_path, 
 
 @pytest.mark.thorough("course_utils/lesson")
 def test_hints_and_solutions_need_no_import(tmp_path):
-    ask = "hint('trade.chain'); solution('trade.chain')"
+    ask = "hint('trade.chunks'); solution('trade.chunks')"
     shown = notebook(tmp_path / "x.ipynb", ("from course_utils import start; start('10')",), (ask,))
     made, failed = run(shown, stop_at_error=False)
     assert not failed and "Hint 1 of " in str(made.cells[1].outputs)

@@ -5,8 +5,7 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "compiled": "with_budget",
-        "counted": "allocated_peak counted_flops state_bytes",
+        "counted": "allocated_peak counted_flops",
         "fit_widget": "fits_explorer",
         "front": "draw_trade draw_trades pareto",
         "ladder_peaks": "measure_trade predicted_trades predicted_where",

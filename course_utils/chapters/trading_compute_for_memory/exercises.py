@@ -3,10 +3,8 @@
 import copy
 import math
 import random
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -170,127 +168,6 @@ def _count_logits(counted: count, hidden: Tensor, weight: Tensor, chunk: int, ca
             f"{case}at a time in the {counted.peak.phase} about {rows:.0f} rows of logits are "
             f"alive, copies and their gradients among them, want at most {COPIES} · {chunk}"
         )
-
-
-# ---- A chain of layers that count their calls; what flows through it knows how much of it is
-# alive.
-
-INPUT, GRADIENT = "the input", "the gradient for the input"
-
-
-class Value:
-    """The input of layer `place` of `n`, or the gradient for it; the chain's output has place n."""
-
-    def __init__(self, what: str, place: int, n: int) -> None:
-        self.what, self.place, self.n = what, place, n
-
-    def __repr__(self) -> str:
-        if self.place == self.n:
-            return "the chain's output" if self.what == INPUT else "grad, that for the output"
-        return f"{self.what} of layer {self.place}"
-
-
-class Layer:
-    """One layer of a chain. It keeps nothing that it is given."""
-
-    def __init__(self, chain: "CountedChain", place: int) -> None:
-        self._chain, self._place = chain, place
-
-    def __repr__(self) -> str:
-        return f"layer {self._place}"
-
-    def forward(self, x: Value) -> Value:
-        """The layer's output for its input `x`. Raises: Wrong for another layer's."""
-        call = f"the forward of layer {self._place}"
-        self._chain.expect(x, INPUT, self._place, f"{call} is given")
-        self._chain.forwards[self._place] += 1
-        return self._chain.make(INPUT, self._place + 1, call)
-
-    def backward(self, x: Value, grad: Value) -> Value:
-        """The gradient for its input `x`, given that for its output. Raises: Wrong for others."""
-        call = f"the backward of layer {self._place}"
-        self._chain.expect(x, INPUT, self._place, f"{call} is given")
-        self._chain.expect(grad, GRADIENT, self._place + 1, f"{call} is given")
-        return self._chain.make(GRADIENT, self._place, call)
-
-
-class CountedChain:
-    """`n` layers; the input of every `every`-th, from the first on, is to be kept."""
-
-    def __init__(self, n: int, every: int) -> None:
-        self.forwards: Counter[int] = Counter()
-        self.layers = [Layer(self, place) for place in range(n)]
-        self.case = f"{n} layer{'s' * (n > 1)}, every={every}"
-        self.segments, self._every = math.ceil(n / every), every
-        self._most_alive = self.segments + every + 3
-        self._alive: WeakSet[Value] = WeakSet()
-
-    @property
-    def least_calls(self) -> int:
-        """Forward calls that suffice: none for the last of a segment where it is run again.
-
-        The last segment has no other run than that one.
-        """
-        n = len(self.layers)
-        return 2 * n - self.segments - (n - (self.segments - 1) * self._every)
-
-    def make(self, what: str, place: int, call: str = "") -> Value:
-        """A new value, made by `call`. Raises: Wrong where too many are alive with it."""
-        value = Value(what, place, len(self.layers))
-        self._alive.add(value)
-        if len(self._alive) > self._most_alive:
-            kept = ", ".join(sorted(map(str, self._alive)))
-            raise Wrong(
-                f"{self.case}: {len(self._alive)} values are alive at once in {call}, want at most "
-                f"{self._most_alive}: {kept}"
-            )
-        return value
-
-    def expect(self, got: Any, what: str, place: int, call: str) -> None:
-        """Raises: Wrong where `got` isn't the value that belongs there; `call` says who has it."""
-        if not isinstance(got, Value) or (got.what, got.place) != (what, place):
-            raise Wrong(
-                f"{self.case}: {call} {shown(got)}, want {Value(what, place, len(self.layers))}"
-            )
-
-    def check_calls(self) -> None:
-        """Raises: Wrong where layers ran more often than by segments, each run again but its last.
-
-        The first run of the last segment isn't asked to be left out.
-        """
-        most, total = 2 * len(self.layers) - self.segments, self.forwards.total()
-        if total > most:
-            often, times = max(self.forwards.items(), key=lambda call: call[1])
-            why = f"layer {often} ran {times} times"
-            if times <= 2:
-                why = "who needs the output of a segment's last layer?"
-            raise Wrong(f"{self.case}: {total} forward calls, want at most {most}: {why}")
-
-
-@exercise(
-    "trade.chain",
-    todo="write gradient(layers, x, grad, every): keep every every-th input, run the rest again.",
-    hints=(
-        "The first run keeps x where i % every == 0, and lets the others go. Then the segments, "
-        "from the last to the first: from its kept input, which of its inputs are still missing?",
-        "backward wants a layer's input, never its output: in a segment that is run again, the "
-        "last layer needn't be.",
-        "A list dies when no name has it. While you build the inputs of the next segment, which "
-        "name still has those of the one before? inputs.pop() lets each go as it is used.",
-    ),
-)
-def check_chain(gradient: Callable[..., Any]) -> str:
-    """Each edge, then chains whose last segment is a short one; values and calls are counted."""
-    n, every = random.randint(40, 59), random.randint(5, 8)
-    edges = [(12, 4), (13, 4), (7, 1), (7, 7), (7, 12), (13, 12), (1, 1), (1, 3)]
-    for layers, each in [*edges, (n, 1), (n, n // 2), (n, every), (60, 8)]:
-        chain = CountedChain(layers, each)
-        x, grad = chain.make(INPUT, 0), chain.make(GRADIENT, layers)
-        got = gradient(list(chain.layers), x, grad, each)
-        chain.expect(got, GRADIENT, 0, "you return")
-        chain.check_calls()
-    calls, best = chain.forwards.total(), chain.least_calls
-    return f"chains of 1 to 60 layers; {chain.case}: {calls} forward calls, of which {best} must be"
 
 
 @exercise(

@@ -24,10 +24,8 @@ def pareto(points: Mapping[str, Point]) -> dict[str, Point]:
 
 
 @style.styled
-def draw_trade(
-    title: str, points: Mapping[str, Point], others: Mapping[str, Mapping[str, Point]], unit: float
-) -> style.Picture:
-    """Draws choices as dots, their front as a line with names, and `others` in another colour each.
+def draw_trade(title: str, points: Mapping[str, Point], unit: float) -> style.Picture:
+    """Draws choices as dots, and their front as a line with names.
 
     The axes are MiB kept and FLOPs computed again as a share of `unit` FLOPs, in percent.
     """
@@ -50,15 +48,10 @@ def draw_trade(
             name, place, (-7, -10) if left else (7, 3), textcoords="offset points", fontsize=10.5,
             ha="right" if left else "left", bbox=box, zorder=1.5,
         )  # fmt: skip
-    for colour, (label, chosen) in zip(style.OTHER_KINDS[1:], others.items(), strict=False):
-        axes.plot(*shown(chosen), "D", color=colour, markersize=9, label=label, zorder=3)
-        for name, (kept, again) in chosen.items():
-            place = kept / MIB, 100 * again / unit
-            axes.annotate(name, place, (7, -13), textcoords="offset points", color="#A65F00")
     x_label, y_label = "MiB kept for the backward", "computed again, % of a forward"
     axes.set(xlabel=x_label, ylabel=y_label)
     said = [alt_text.axes(x_label, y_label)]
-    for label, chosen in ({"each choice": points, "the front": front} | dict(others)).items():
+    for label, chosen in {"each choice": points, "the front": front}.items():
         xs, ys = shown(chosen)
         each = [f"{n}: {x:.2g} → {y:.0f}%" for n, x, y in zip(chosen, xs, ys, strict=True)]
         if chosen is points:
@@ -71,12 +64,10 @@ def draw_trade(
     return style.render(figure, title, said, 48)
 
 
-def draw_trades(
-    measured: Sequence[Row], recording: Series | None, guess: str = ""
-) -> style.Picture:
+def draw_trades(measured: Sequence[Row], recording: Series | None) -> style.Picture:
     """Draws the peak and the seconds of a step with each trade, as measured here or recorded.
 
-    Unless all trades are there: bars of the predicted bytes, with the reader's `guess`.
+    Unless all trades are there: bars of the predicted bytes.
     """
     if measured:
         recording = Series.of_rows(measured, "live", "live")
@@ -84,7 +75,7 @@ def draw_trades(
     if recording is None or len(recording.rows) < len(predicted):
         parts = {name: row["parts_bytes"] for name, row in predicted.items()}
         title, where = "GPT small: predicted bytes at the peak", ladder_peaks.predicted_where()
-        return stacked_bytes(title, parts, where, guess=guess)
+        return stacked_bytes(title, parts, where)
     points, look = [], {}
     for place, row in enumerate(recording.rows):
         at = {row["allocated_bytes"] / 2**30: row["step_seconds"]}

@@ -3,8 +3,6 @@
 import torch
 from torch.nn import functional as F
 
-from tests.chapters.trading_compute_for_memory.wrong_answers import holds_one_segment
-
 
 def counted(micro_batches):
     return sum((targets != -100).sum() for _, targets in micro_batches)
@@ -12,39 +10,6 @@ def counted(micro_batches):
 
 def summed(model, tokens, targets):
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="sum")
-
-
-def by_recursion(layers, x, grad, every):
-    segment, rest = layers[:every], layers[every:]
-    if rest:
-        after = x
-        for layer in segment:
-            after = layer.forward(after)
-        grad = by_recursion(rest, after, grad, every)
-        del after
-    inputs = [x]
-    for layer in segment[:-1]:
-        inputs.append(layer.forward(inputs[-1]))
-    for layer, x in zip(reversed(segment), reversed(inputs), strict=True):
-        grad = layer.backward(x, grad)
-    return grad
-
-
-def with_no_run_too_many(layers, x, grad, every):
-    begins = list(range(0, len(layers), every))
-    kept = {0: x}
-    for place in range(begins[-1]):
-        x = layers[place].forward(x)
-        if place + 1 in begins:
-            kept[place + 1] = x
-    for begin in reversed(begins):
-        inputs = {begin: kept.pop(begin)}
-        last = min(begin + every, len(layers)) - 1
-        for place in range(begin, last):
-            inputs[place + 1] = layers[place].forward(inputs[place])
-        for place in range(last, begin - 1, -1):
-            grad = layers[place].backward(inputs[place], grad)
-    return grad
 
 
 class InTheForward(torch.autograd.Function):
@@ -123,7 +88,6 @@ def weighs_means(model, optimizer, micro_batches):
 
 
 RIGHT = {
-    "trade.chain": [by_recursion, with_no_run_too_many, holds_one_segment],
     "trade.chunks": [
         gradients_in_the_forward,
         *([torchs_own] if hasattr(torch.nn, "LinearCrossEntropyOptions") else []),

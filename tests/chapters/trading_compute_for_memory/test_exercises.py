@@ -15,15 +15,6 @@ def said(exercise, answer):
 @pytest.mark.parametrize(
     "exercise, answer, words",
     [
-        ("chain", "keeps_everything", "11 values are alive at once in the forward of layer 8"),
-        (
-            "chain",
-            "holds_two_segments",
-            "the gradient for the input of layer 8, the input of layer 0, ",
-        ),
-        ("chain", "runs_the_last_again", "forward calls, want at most"),
-        ("chain", "from_the_first_for_each_layer", "66 forward calls, want at most 21: layer 0"),
-        ("chain", "hands_back_outputs", "is given the chain's output, want the input of"),
         ("chunks", "the_plain_loss", "in the backward about "),
         ("chunks", "keeps_each_graph", " rows of logits are alive, copies and their gradients"),
         ("chunks", "mean_of_means", "the loss is nan, want "),

@@ -9,30 +9,6 @@ from torch.utils.checkpoint import checkpoint
 from tests.support.patches import by_name, changed
 
 
-def keeps_everything(layers, x, grad, every):
-    inputs = [x]
-    for layer in layers[:-1]:
-        inputs.append(layer.forward(inputs[-1]))
-    for layer in reversed(layers):
-        grad = layer.backward(inputs.pop(), grad)
-    return grad
-
-
-def from_the_first_for_each_layer(layers, x, grad, every):
-    for place in reversed(range(len(layers))):
-        into = x
-        for layer in layers[:place]:
-            into = layer.forward(into)
-        grad = layers[place].backward(into, grad)
-    return grad
-
-
-def from_first_to_last(layers, x, grad, every):
-    for layer in layers:
-        grad, x = layer.backward(x, grad), layer.forward(x)
-    return grad
-
-
 def the_plain_loss(hidden, weight, targets, chunk):
     return F.cross_entropy(hidden @ weight.T, targets)
 
@@ -114,39 +90,10 @@ def as_one_batch(model, optimizer, micro_batches):
     return loss.item()
 
 
-AGAIN = """inputs = [kept.pop()]
-        for layer in segment[:-1]:
-            inputs.append(layer.forward(inputs[-1]))"""
-BACK = """for layer in reversed(segment):
-            grad = layer.backward(inputs.pop(), grad)"""
 APPLY = "InChunks.apply(hidden, weight, targets, chunk)"
 MEAN = 'reduction="sum") / n'
 TOTAL, STEP = "total = total + loss.detach()", "    optimizer.step()\n"
-(holds_one_segment,) = changed("trade.chain", holds_one_segment={})
 WRONG = {
-    "trade.chain": [
-        keeps_everything,
-        from_the_first_for_each_layer,
-        from_first_to_last,
-        *changed(
-            "trade.chain",
-            holds_two_segments={
-                AGAIN: AGAIN.replace("inputs", "again") + "\n        inputs = again",
-                BACK: "for layer, x in zip(reversed(segment), reversed(inputs), strict=True):\n"
-                "            grad = layer.backward(x, grad)",
-            },
-            runs_the_last_again={"segment[:-1]": "segment", BACK: f"inputs.pop()\n        {BACK}"},
-            forgets_the_short_segment={
-                "while kept": "if kept[1:] and len(layers) % every:\n        kept.pop()\n"
-                "    while kept"
-            },
-            a_root_of_its_own={"kept = []": "kept, every = [], max(1, round(len(layers) ** 0.5))"},
-            hands_back_outputs={
-                AGAIN: "x, inputs = kept.pop(), []\n        for layer in segment:\n"
-                "            inputs.append(x := layer.forward(x))"
-            },
-        ),
-    ],
     "trade.chunks": [
         the_plain_loss,
         keeps_each_graph,

@@ -69,10 +69,9 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         "torch.compile(model, ": "(lambda model, mode: model)(model, ",
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
-    "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps and compiles nothing
+    "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps nothing
         "price(keeping(names))": "(1 + len(names), least + 7 - len(names))",
         "price(keep_all)": "(1000, 0)",
-        "chapter.with_budget(block, x, budget)": "(1 + 100 * budget, least + 9)",
     },
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
@@ -98,7 +97,6 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
         "autocast-rules-on-gpu", "loud-model-breaks-fp16",
     },
     "09_memory_snapshots": {"gpu-fails-too", "record-stream-waits"},  # an allocator
-    "10_trading_compute_for_memory": {"policy-beats-compiler"},  # what a compiler keeps
 }  # fmt: skip
 
 
