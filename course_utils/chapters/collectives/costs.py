@@ -4,7 +4,6 @@ Sources: nccl-tests, doc/PERFORMANCE.md (algbw, busbw); Hockney 1994 (α–β). 
 of 10^9 bytes.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -62,8 +61,3 @@ def fit_half(seconds: Mapping[int, float]) -> tuple[Link, dict[int, float]]:
 def ring_seconds(link: Link, n: int, n_bytes: float) -> float:
     """Seconds of a ring: 2(n−1) steps with a chunk of n_bytes/n each."""
     return 2 * (n - 1) * link.seconds(n_bytes / n)
-
-
-def tree_seconds(link: Link, n: int, n_bytes: float) -> float:
-    """Seconds of a binomial tree: 2⌈log₂ n⌉ steps with all the bytes."""
-    return 2 * math.ceil(math.log2(n)) * link.seconds(n_bytes)

@@ -8,14 +8,12 @@ from typing import Any
 import torch
 
 from course_utils.chapters.collectives.by_hand import Net
-from course_utils.chapters.collectives.costs import Link, ring_seconds, tree_seconds
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, SimulatedNet, simulate
-from course_utils.lesson.answers import against, as_list, compare
+from course_utils.lesson.answers import as_list, compare
 from course_utils.lesson.exercises import Wrong, exercise
 
 DRAWN_NUMBERS = 16
 RANKS = (2, 3, 4, 7)
-CROSSING = (4, 5, 8, 9, 100, 4096)  # ranks for which either may be quicker
 
 
 @exercise(
@@ -142,63 +140,6 @@ def check_shift(shift: Callable[[torch.Tensor, Any], torch.Tensor]) -> str:
             sent = [net.sent_bytes for net in nets]
             raise Wrong(f"{n} ranks send {sent} bytes, want {inputs[0].nbytes} from each")
     return "2, 3, 4, 7 and 8 ranks: everyone gets its left neighbour's tensor, and nobody waits"
-
-
-@exercise(
-    "collectives.choose",
-    todo='write choose(alpha, beta, n, n_bytes): "ring" or "tree", whichever is quicker.',
-    hints=(
-        "The table of section 3 has the steps. In each, a tree's busiest rank moves the whole "
-        "tensor, there or back; a ring's sends one of n chunks.",
-        "A ring's step sends n_bytes/n, a tree's n_bytes. ⌈log₂ n⌉ is math.ceil(math.log2(n)).",
-    ),
-)
-def check_choose(choose: Callable[[float, float, int, int], str]) -> str:
-    """Random links, ranks and sizes, and those where the one is barely quicker than the other."""
-    cases = [_barely(n, quicker) for n in CROSSING for quicker in ("ring", "tree") * 5]
-    cases += [_case(random.choice([2, 3, *CROSSING])) for _ in range(140)]
-
-    def reference(alpha: float, beta: float, n: int, n_bytes: int) -> str:
-        ring, tree = _both(alpha, beta, n, n_bytes)
-        return "ring" if ring < tree else "tree"
-
-    def why(*case: Any) -> str:
-        ring, tree = _both(*case)
-        return f" (ring {ring * 1e3:.4g} ms, tree {tree * 1e3:.4g} ms)"
-
-    against(choose, reference, cases, why=why)
-    return f"{len(cases)} random cases; in {10 * len(CROSSING)} one is barely quicker"
-
-
-Case = tuple[float, float, int, int]
-
-
-def _both(alpha: float, beta: float, n: int, n_bytes: int) -> tuple[float, float]:
-    """Seconds of a ring and of a tree."""
-    link = Link(alpha, beta)
-    return ring_seconds(link, n, n_bytes), tree_seconds(link, n, n_bytes)
-
-
-def _case(n: int) -> Case:
-    """A random link and size, where one is quicker than the other by 5% or more."""
-    while True:
-        alpha, beta = 10 ** random.uniform(-6, -4), 10 ** random.uniform(-11, -9)
-        n_bytes = int(10 ** random.uniform(2, 10))
-        ring, tree = _both(alpha, beta, n, n_bytes)
-        if abs(ring / tree - 1) >= 0.05:
-            return alpha, beta, n, n_bytes
-
-
-def _barely(n: int, quicker: str) -> Case:
-    """A case of n ranks where that one is quicker by 2% to 4%."""
-    while True:
-        alpha, beta, _, n_bytes = _case(n)
-        while n_bytes >= 100:
-            ring, tree = _both(alpha, beta, n, n_bytes)
-            lead = tree / ring if quicker == "ring" else ring / tree
-            if 1.02 <= lead <= 1.04:
-                return alpha, beta, n, n_bytes
-            n_bytes = int(n_bytes * 0.97)
 
 
 def _run(n: int, work: Callable[[SimulatedNet], Any]) -> tuple[list[Any], list[SimulatedNet]]:

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.chapters.collectives.wrong_answers import LAST, QUICKER, SPLIT, ring
+from tests.chapters.collectives.wrong_answers import LAST, SPLIT, ring
 from tests.support.patches import changed
 
 
@@ -70,12 +70,5 @@ RIGHT = {
         rank_0_begins={"net.rank % 2": "net.rank"},
         rank_0_ends={"net.rank % 2": "net.rank == 0"},
         half_of_the_ranks_begin={"net.rank % 2": "net.rank >= net.n // 2"},
-    ),
-    "collectives.choose": changed(
-        "collectives.choose",
-        by_the_crossing_size={
-            QUICKER: "beta * n_bytes * (math.ceil(math.log2(n)) - 1 + 1 / n)"
-            " >= alpha * (n - 1 - math.ceil(math.log2(n)))"
-        },
     ),
 }

@@ -12,7 +12,6 @@ from course_utils.chapters.collectives.costs import (
     misses,
     ring_seconds,
     seconds_from_busbw,
-    tree_seconds,
 )
 
 
@@ -39,7 +38,6 @@ def test_neither_number_of_a_fit_is_negative():
 
 
 def test_a_step_costs_its_latency_and_its_bytes():
-    """Eight ranks, 1 MB: a ring's 14 steps of an eighth, a tree's 6 steps of all."""
+    """Eight ranks, 1 MB: a ring's 14 steps of an eighth."""
     link = Link(1e-5, 1e-9)
     assert math.isclose(ring_seconds(link, 8, 1e6), 14 * (1e-5 + 1.25e-4))
-    assert math.isclose(tree_seconds(link, 8, 1e6), 6 * (1e-5 + 1e-3))

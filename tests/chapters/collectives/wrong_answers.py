@@ -66,7 +66,6 @@ def uses_exchange(x, net):
 SPLIT = "x.tensor_split(net.n)"
 LAST = "net.exchange(to_send, right, chunks[(net.rank - step) % net.n], left)"
 SHARE = "net.n - 1):\n        to_send"
-QUICKER, LEVELS = "ring < tree", "math.ceil(math.log2(n))"
 WRONG = {
     "collectives.all_gather": [
         everything_over_rank_0,
@@ -118,13 +117,5 @@ WRONG = {
             returns_nothing={"return got": "got.clone()"},
         ),
     ],
-    "collectives.choose": changed(
-        "collectives.choose",
-        by_size_alone={QUICKER: "n_bytes > 1_000_000"},
-        counts_bytes_alone={QUICKER: f"2 * (n - 1) / n < {LEVELS}"},
-        whole_tensor_in_each_ring_step={"n_bytes / n)": "n_bytes)"},
-        levels_rounded={"math.ceil": "round"},
-        bits_of_n={LEVELS: "n.bit_length()"},
-    ),
 }
 __getattr__ = by_name(WRONG)
