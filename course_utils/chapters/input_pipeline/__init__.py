@@ -5,9 +5,8 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "libraries": "make_jpegs readers write_files",
-        "page_cells": "Watch cpu_seconds forget new_folder own_bytes prepare settled time_ways",
-        "pipeline": "simulate",
+        "page_cells": "Watch forget new_folder own_bytes prepare settled time_ways",
+        "pictures": "make_jpegs write_files",
         "pipeline_widget": "pipeline_explorer",
     },
 )

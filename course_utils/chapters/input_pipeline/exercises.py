@@ -6,7 +6,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -128,67 +127,6 @@ def _sentences() -> Iterator[tuple[list[int], int]]:
         longest = random.randint(1, 40)
         lengths = [random.randint(1, longest) for _ in range(random.randint(1, 20))]
         yield lengths, random.randint(longest, 4 * longest)
-
-
-Plan = tuple[int, float, float, float, int]  # batches, seconds to load, to step, to start, cores
-EDGES: tuple[Plan, ...] = (
-    (1, 0.5, 0.25, 0.0, 4),  # one batch
-    (1, 0.5, 0.25, 1.0, 4),  # one batch, and workers that start slowly
-    (100, 0.0, 0.25, 0.5, 4),  # batches that cost nothing to load
-    (64, 1.0, 0.0, 2.0, 16),  # no step
-    (64, 1.0, 0.0, 0.0, 8),  # no step, and workers that start at once
-    (5, 0.0, 0.0, 0.0, 3),  # no time for anything
-    (1000, 1.0, 0.125, 0.5, 0),  # no core for a worker
-    (100, 1.0, 0.25, 0.0, 16),  # workers that start at once
-    (9, 1.0, 0.75, 2.0, 8),  # two numbers of workers that take as long
-    (50, 0.5, 0.5, 1.0, 8),  # a step as long as the load
-    (3, 0.125, 0.125, 4.0, 8),  # too few batches for a worker to pay
-)
-
-
-@exercise(
-    "input.workers",
-    todo="write workers(n_batches, load, step, start, cores): the number that ends soonest.",
-    hints=(
-        "Write the epoch's time as a function of w first, with w = 0 apart: it has no worker to "
-        "start, and nothing overlaps.",
-        "min(range(cores + 1), key=time) tries each; of several that take as long, it returns the "
-        "first.",
-    ),
-)
-def check_workers(workers: Callable[[int, float, float, float, int], Any]) -> str:
-    """Each edge, then random plans, against all numbers tried in exact fractions."""
-
-    def reference(n_batches: int, load: float, step: float, start: float, cores: int) -> int:
-        times = _epochs((n_batches, load, step, start, cores))
-        return times.index(min(times))
-
-    def why(*plan: Any) -> str:
-        times = ", ".join(f"{float(seconds):.6g}" for seconds in _epochs(plan))
-        return f" (seconds with 0 workers, 1, …: {times})"
-
-    against(workers, reference, [*EDGES, *(_plan() for _ in range(100))], why=why)
-    return f"{len(EDGES)} edges and 100 random plans, against every number tried"
-
-
-def _plan() -> Plan:
-    """Times exact in binary; no two numbers of workers take nearly as long."""
-    while True:
-        n, cores = random.choice([2, 10, 100, 1000]), random.randint(1, 16)
-        load, step = (random.randint(1, 64) / 64 for _ in range(2))
-        plan = (n, load, step, random.choice([0.0, 0.125, 1.0, 8.0]), cores)
-        fastest, *others = sorted(set(_epochs(plan)))
-        if not others or others[0] > fastest * (1 + Fraction(1, 10**6)):
-            return plan
-
-
-def _epochs(plan: Plan) -> list[Fraction]:
-    """Seconds of the epoch with each number of workers from 0 to the cores, exactly."""
-    n, cores = plan[0], plan[4]
-    load, step, start = map(Fraction, plan[1:4])
-    return [n * (load + step)] + [
-        w * start + load + (n - 1) * max(load / w, step) + step for w in range(1, cores + 1)
-    ]
 
 
 @exercise(

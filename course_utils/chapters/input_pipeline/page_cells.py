@@ -48,13 +48,6 @@ def settled(read: Callable[[], int]) -> int:
     return before
 
 
-def cpu_seconds(work: Callable[[], Any]) -> float:
-    """CPU seconds of one call of `work` in this process, of all its threads."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 def own_bytes(processes: Iterable[BaseProcess]) -> int:
     """Total unshared memory of these processes (USS), in bytes."""
     return sum(psutil.Process(one.pid).memory_full_info().uss for one in processes)

@@ -69,14 +69,3 @@ def simulate(loads: Sequence[float], step: float, workers: int, depth: int, star
         worker = i % workers if workers else None
         batches.append(Batch(worker, begun, begun + load, taken, taken + step))
     return Run(tuple(batches), started)
-
-
-def epoch_seconds(n: int, load: float, step: float, workers: int, start: float) -> float:
-    """Seconds of an epoch of `n` equal batches, by the page's formula; `start` is one worker's.
-
-    It equals `simulate` where the device is the slower, and where `workers` divides n − 1. Else it
-    exceeds it by r · (load / workers − step), where r is the remainder: less than one load.
-    """
-    if not workers:
-        return n * (load + step)
-    return workers * start + load + (n - 1) * max(load / workers, step) + step

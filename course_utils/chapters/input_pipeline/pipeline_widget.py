@@ -8,8 +8,8 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from course_utils.chapters.input_pipeline.pipeline import Batch, Run, epoch_seconds, simulate
-from course_utils.core.measurement import Measurement, format_seconds
+from course_utils.chapters.input_pipeline.pipeline import Batch, Run, simulate
+from course_utils.core.measurement import format_seconds
 from course_utils.figures import alt_text, style
 from course_utils.figures.controls import Controls, slider
 
@@ -38,10 +38,6 @@ class Setting:
 
     def run(self, workers: int, depth: int) -> Run:
         return simulate(self.loads, self.step, workers, depth, self.start)
-
-    def formula(self, workers: int) -> float:
-        """Seconds by `epoch_seconds`, as if each batch took the mean load."""
-        return epoch_seconds(len(self.loads), self.mean_load, self.step, workers, self.start)
 
     def diagnosis(self, workers: int, depth: int) -> tuple[str, str]:
         """What the device waits for, in a few words; and what to move next, as HTML."""
@@ -85,7 +81,7 @@ def written(seconds: float) -> str:
 
 
 MILLISECONDS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0)
-EVEN, DEPTH = 1, 2  # of what was measured: batches that take as long, and DataLoader's own depth
+EVEN, DEPTH = 1, 2  # batches that take equally long, and DataLoader's own depth
 SLOW_PLACES = (7, 3, 6, 1)  # in each 8 batches, by turns: different workers are dealt them
 WAITS = "device waits"
 COLOURS = {
@@ -101,22 +97,14 @@ LANE_POINTS = 480  # the length of a lane, about
 Bars = list[tuple[float, float, float, str]]  # lane, begin and seconds, and what stands in it
 
 
-def pipeline_explorer(
-    load: float,
-    step: float,
-    start: float,
-    measured: Mapping[int, float | Measurement] | None = None,
-    batches: int = 30,
-) -> Controls:
+def pipeline_explorer(load: float, step: float, start: float, batches: int = 30) -> Controls:
     """Sliders over an epoch of `batches` batches, by the model; they begin at `load` and `step`.
 
     In seconds: `load` to load a batch, `step` on the device, `start` to start one worker.
-    `measured` has the seconds that such an epoch took, by the number of workers, with a
-    prefetch_factor of 2; it is drawn where the sliders stand as they did for it.
     """
     own = _milliseconds(load), _milliseconds(step)
     return Controls(
-        partial(_draw, own=own, start=start, measured=measured or {}, batches=batches),
+        partial(_draw, start=start, batches=batches),
         ALT,
         load=slider("load (ms a batch)", _along(own[0]), own[0]),
         step=slider("step (ms)", _along(own[1]), own[1]),
@@ -150,35 +138,22 @@ def _draw(
     depth: int,
     slow: int,
     *,
-    own: tuple[float, float],
     start: float,
-    measured: Mapping[int, float | Measurement],
     batches: int,
 ) -> tuple[style.Picture, str]:
     """The timeline of what the sliders say; as HTML how long it takes, and what to move next."""
     setting = Setting(loads_of(load / 1000, slow, batches), step / 1000, start)
     run = setting.run(workers, depth)
-    as_measured = (load, step, slow) == (*own, EVEN) and (depth == DEPTH or not workers)
-    took = measured.get(workers) if as_measured else None
-    found = took.median if isinstance(took, Measurement) else took
-    each = "load" if slow == EVEN else "mean load"
-    parts = f"N · ({each} + step)"
-    if workers:
-        parts = f"start + first + (N − 1) · max({each} / workers, step) + last step"
-    said = [
-        f"{batches} batches take <b>{written(run.seconds)}</b>, simulated",
-        f"{parts} = <b>{written(setting.formula(workers))}</b>",
-        *([] if found is None else [f"measured <b>{format_seconds(found)}</b>"]),
-    ]
+    said = f"{batches} batches take <b>{written(run.seconds)}</b>, simulated"
     cause, advice = setting.diagnosis(workers, depth)
     title = f"The device waits ≈ {run.idle_share:.0%} of the time: {cause}"
-    return draw_run(run, workers, title, found), f"{' · '.join(said)}<br>{advice}."
+    return draw_run(run, workers, title), f"{said}<br>{advice}."
 
 
 @style.styled
-def draw_run(run: Run, workers: int, title: str, measured: float | None = None) -> style.Picture:
-    """Lanes of each worker, of batches that wait, and of the device; `measured` is a mark."""
-    end = max(run.seconds, measured or 0.0)
+def draw_run(run: Run, workers: int, title: str) -> style.Picture:
+    """Lanes of each worker, of batches that wait, and of the device."""
+    end = run.seconds
     scale, unit = style.axis_unit(end, "seconds")
     figure, axes = style.one_panel(title, 3.3)
     names = [f"worker {k}" for k in range(workers)] or ["main process"]
@@ -187,12 +162,6 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
     for name, bars in bars_of.items():
         _draw_bars(axes, name, bars, end / scale)
     most = _draw_waiting(axes, run.batches, waiting + 0.65, scale)
-    measured_said = []
-    if measured is not None:
-        label = f"measured: {format_seconds(measured)}"
-        measured_said.append(f"  {label}")
-        axes.plot([measured / scale], [device], style.MARKS["live"], clip_on=False,
-                  color=style.COLOURS["live"], label=label)  # fmt: skip
     axes.annotate(f"ready: up to {most}" if most else "ready: none", (0, waiting), (-4, 0),
                   xycoords=("axes fraction", "data"), textcoords="offset points",
                   ha="right", va="center")  # fmt: skip
@@ -209,7 +178,7 @@ def draw_run(run: Run, workers: int, title: str, measured: float | None = None) 
     waits = sum(seconds for _, _, seconds, _ in bars_of[WAITS])
     said.append(f"  device waits: {alt_text.amount(waits, live=True)} {alt_text.SHORT[unit]}")
     said.append(f"  ready: {alt_text.local(f'up to {most}')}")
-    return style.render(figure, ALT, said + measured_said)
+    return style.render(figure, ALT, said)
 
 
 def _told(lanes: Mapping[float, str], bars_of: Mapping[str, Bars], unit: str) -> Iterator[str]:

@@ -27,23 +27,6 @@ def by_a_generator(lengths, budget):
         order = order[size:]
 
 
-def by_where_the_lines_cross(n_batches, load, step, start, cores):
-    best, least = 0, n_batches * (load + step)
-    for w in range(1, cores + 1):
-        waits = max(load / w - step, 0)
-        seconds = w * start + load + n_batches * step + (n_batches - 1) * waits
-        if seconds < least * (1 - 1e-12):
-            best, least = w, seconds
-    return best
-
-
-def by_an_array(n_batches, load, step, start, cores):
-    w = np.arange(cores + 1)
-    seconds = start * w + load + step + (n_batches - 1) * np.maximum(load / np.maximum(w, 1), step)
-    seconds[0] = n_batches * (load + step)
-    return seconds.argmin()
-
-
 def by_torchs_seed(worker_id):
     get_worker_info().dataset.rng = np.random.default_rng(torch.initial_seed())
 
@@ -83,7 +66,6 @@ def card_by_card(n, seed, epoch, seen, rank, world_size):
 
 RIGHT = {
     "input.batches": [from_a_heap, by_a_generator],
-    "input.workers": [by_where_the_lines_cross, by_an_array],
     "input.seeds": [
         by_torchs_seed,
         by_a_spawned_sequence,

@@ -70,8 +70,3 @@ def test_without_fork_one_is_told_where_the_check_runs(monkeypatch):
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
     with pytest.raises(Wrong, match="On Windows, use WSL"):
         drawn(print, 2, seed=0)
-
-
-def test_too_many_workers_are_told_what_each_number_takes():
-    message = said(wrong_answers.starts_are_free, "input.workers")
-    assert "you gave " in message and " (seconds with 0 workers, 1, …: " in message

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from course_utils.chapters.input_pipeline.pipeline import epoch_seconds, simulate
+from course_utils.chapters.input_pipeline.pipeline import simulate
 
 pytestmark = pytest.mark.without_torch
 
@@ -55,6 +55,13 @@ def test_it_is_what_processes_played_event_by_event_give():
         assert told == events(loads, step, workers, depth, start)
 
 
+def page_formula(n, load, step, workers, start):
+    """The page's epoch_seconds."""
+    if workers == 0:
+        return n * (load + step)
+    return workers * start + load + (n - 1) * max(load / workers, step) + step
+
+
 def test_without_workers_loading_and_steps_take_turns():
     run = simulate([3, 3, 3], 2, 0, 4, 100)
     assert [(b.worker, b.begun, b.taken, b.done) for b in run.batches] == [
@@ -62,14 +69,14 @@ def test_without_workers_loading_and_steps_take_turns():
         (None, 5, 8, 10),
         (None, 10, 13, 15),
     ]
-    assert run.seconds == epoch_seconds(3, 3, 2, 0, 100) == 15
+    assert run.seconds == page_formula(3, 3, 2, 0, 100) == 15
     assert (run.idle, run.idle_share, run.idle_later) == (9, 0.6, 6)
 
 
 def test_the_formula_is_exact_or_too_long_by_what_it_says_less_than_a_load():
     cases = itertools.product(range(1, 20), (1, 7, 30), (1, 6), range(9), (0, 2))
     for n, load, step, workers, start in cases:
-        formula = epoch_seconds(n, Fraction(load), step, workers, start)
+        formula = page_formula(n, Fraction(load), step, workers, start)
         over = formula - simulate([load] * n, step, workers, 2, start).seconds
         rest = (n - 1) % workers if workers else 0
         assert over == (rest * max(Fraction(load, workers) - step, 0) if rest else 0)

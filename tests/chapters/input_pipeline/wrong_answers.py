@@ -2,7 +2,7 @@
 
 from tests.support.patches import by_name, changed
 
-ALL, LEFT = "min(range(cores + 1), key=seconds)", "[seen + rank :: world_size]"
+LEFT = "[seen + rank :: world_size]"
 OWN = "info.dataset.rng = np.random.default_rng(info.seed)"
 WRONG = {
     "input.batches": changed(
@@ -20,20 +20,6 @@ WRONG = {
         one_list={"found.append(order[:size])": "found += order[:size]"},
         by_the_mean={"lengths[order[0]]": "max(1, sum(lengths) // len(lengths))"},
         drops_one={"order = order[size:]": "order = order[size + 1:]"},
-    ),
-    "input.workers": changed(
-        "input.workers",
-        as_many_as_cores={ALL: "cores"},
-        load_by_step={ALL: "min(cores, int(-(-load // step))) if step else cores"},
-        starts_are_free={"w * start + ": ""},
-        never_none={ALL: "min(range(1, cores + 1), key=seconds, default=0)"},
-        the_most_at_a_tie={ALL: "min(range(cores, -1, -1), key=seconds)"},
-        overlaps_without_workers={"if w == 0": "if False", "load / w": "load / max(w, 1)"},
-        the_last_core_is_left={ALL: "min(range(max(cores, 1)), key=seconds)"},
-        in_steady_state={
-            "load + (n_batches - 1) * max(load / w, step) + step": "n_batches * max(load / w, step)"
-        },
-        the_seconds={ALL: "min(map(seconds, range(cores + 1)))"},
     ),
     "input.seeds": changed(
         "input.seeds",
