@@ -38,7 +38,7 @@ dependencies:
   - pip:
 """
 
-READERS = ("pyproject.toml", "--extra", "test", "--extra", "arrow", "--group", "d2l")
+READERS = ("pyproject.toml", "--extra", "test", "--group", "d2l")
 SITE = ROOT / "requirements-site.txt"
 SITE_HEADER = "# What `make site` installs into .venv-site. Generated: refresh with `make lock`.\n"
 OTTER = ROOT / "requirements-otter.txt"
