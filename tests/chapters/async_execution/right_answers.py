@@ -4,13 +4,6 @@ from tests.support.patches import changed
 
 LOGGED = "torch.stack(losses).tolist()"
 RIGHT = {
-    "async.speedup": changed(
-        "async.speedup",
-        by_the_slower_side={
-            "t1 + (n - 1) * max(t1, t2) + t2 + t3": "n * t1 + t2 + t3 if t1 > t2 "
-            "else t1 + n * t2 + t3"
-        },
-    ),
     "async.hidden_waits": changed(
         "async.hidden_waits",
         a_mask_is_multiplied={

@@ -9,13 +9,6 @@ WAIT = "copier.wait_event(computed[chunk - 2])"
 COPIED = "computer.wait_event(copier.record_event())"
 APPENDED = "computed.append(computer.record_event())"
 WRONG = {
-    "async.speedup": changed(
-        "async.speedup",
-        always_device_bound={"max(t1, t2)": "t2"},
-        without_the_return={"max(t1, t2) + t2 + t3": "max(t1, t2) + t2", " + t3)": ")"},
-        only_the_slower_side={"t1 + (n - 1) * max(t1, t2) + t2": "n * max(t1, t2)"},
-        a_remembered_number={"n * (t1 + t2 + t3) / queued": "2.2"},
-    ),
     "async.hidden_waits": [
         slow_train,
         *changed(

@@ -15,7 +15,7 @@ CHANGED = "([image, old]) => image.src !== old"
 @pytest.mark.thorough("course_utils/figures", "notebooks/02")
 def test_the_queue_of_chapter_2_moves_with_its_slider_and_asks_no_network(lab: Lab):
     lab.open("02_async_execution.ipynb")
-    lab.run("setup", "widget", "exercise-3")
+    lab.run("setup", "widget", "exercise-2")
     cell = lab.show("widget")
     cell.get_by_text("times faster").first.wait_for(timeout=60_000)
     image, reading = cell.locator("img").element_handle(), cell.locator(".widget-html").last
@@ -24,7 +24,7 @@ def test_the_queue_of_chapter_2_moves_with_its_slider_and_asks_no_network(lab: L
     lab.page.keyboard.press("ArrowRight")
     lab.page.wait_for_function(CHANGED, arg=[image, before[0]], timeout=30_000)
     assert reading.inner_text() != before[1]
-    assert "Not tried yet" in lab.outputs("exercise-3")
+    assert "Not tried yet" in lab.outputs("exercise-2")
     assert {urlparse(address).hostname for address in lab.requests} <= {HOST, None, ""}
 
 
