@@ -58,7 +58,7 @@ def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
         return float(fmt.round(number, overflow=overflow))
     close = nearest_float(number)
     inexact = math.isfinite(close) and Fraction(close) != number
-    if fmt.k < 64 and inexact and not _is_odd(close):
+    if inexact and not _is_odd(close):
         close = math.nextafter(close, math.inf if number > Fraction(close) else -math.inf)
     return float(fmt.round(close, overflow=overflow))
 
@@ -104,6 +104,8 @@ class BitExplorer(anywidget.AnyWidget):
     _css = HERE / "bit_explorer.css"
     action = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
+    code: int
+    typed: Number
 
     def __init__(self, value: str = "0.1", fmt: Format = formats.FP16) -> None:
         super().__init__()
@@ -120,15 +122,14 @@ class BitExplorer(anywidget.AnyWidget):
     def do_flip(self, place: int) -> None:
         """Flips a bit, counted from the left."""
         self.code ^= 1 << (self.fmt.k - 1 - place)
-        self.typed = exactly(float(self.fmt.decode(self.code)))
+        self.typed = exactly(self.fmt.decode(self.code))
 
     def do_step(self, direction: int) -> None:
         """Goes to the next larger or smaller number of the format."""
-        move = self.fmt.next_up if direction > 0 else self.fmt.next_down
-        there = float(move(self.value))
-        if math.isinf(there) and not self.fmt.has_infinity:
+        there = self.fmt.neighbour(self.code, direction)
+        if there is None:
             raise ValueError(f"{self.fmt.name} has no number beyond {self.value:g}")
-        self._take(self.fmt, exactly(there))
+        self.code, self.typed = there, exactly(self.fmt.decode(there))
 
     def do_choose(self, name: str) -> None:
         """Shows the number that was typed in another format."""
@@ -137,12 +138,12 @@ class BitExplorer(anywidget.AnyWidget):
     @property
     def value(self) -> float:
         """What the bits stand for."""
-        return float(self.fmt.decode(self.code))
+        return self.fmt.decode(self.code)
 
     def _take(self, fmt: Format, number: Number) -> None:
         ends = not (fmt.has_infinity or fmt.has_nan)
         rounded = nearest(fmt, number, "saturate" if ends else "inf_or_nan")
-        self.code, self.fmt, self.typed = int(fmt.encode(rounded)), fmt, number
+        self.code, self.fmt, self.typed = fmt.encode(rounded), fmt, number
 
     def _act(self, change: Any) -> None:
         request = change["new"]
@@ -170,7 +171,7 @@ class BitExplorer(anywidget.AnyWidget):
 
 def describe(fmt: Format, code: int, typed: Number) -> list[list[str]]:
     """Rows of a label and a text about the number that a code stands for."""
-    value = float(fmt.decode(code))
+    value = fmt.decode(code)
     ulp = float(fmt.ulp(value))
     rows = [["value", decimal(value)]]
     if math.isfinite(value) and not fmt.info.is_all_subnormal:
@@ -181,23 +182,20 @@ def describe(fmt: Format, code: int, typed: Number) -> list[list[str]]:
         rows += [["typed", decimal(typed)], ["error", ulps if error else "none"]]
     rows.append(["ulp", decimal(ulp)])
     if math.isfinite(value):
-        beside = (float(fmt.next_down(value)), float(fmt.next_up(value)))
-        rows.append(["neighbours", "  and  ".join(_neighbour(fmt, one) for one in beside)])
+        beside = (fmt.neighbour(code, direction) for direction in (-1, 1))
+        words = ("none" if one is None else decimal(fmt.decode(one)) for one in beside)
+        rows.append(["neighbours", "  and  ".join(words)])
     return rows
 
 
 def _formula(fmt: Format, bits: Bits) -> str:
     """`2^(11 − 15) × (1 + 614/1024)`: exponent, bias, hidden bit and fraction of a code."""
     exponent, steps = int(bits.exponent, 2), 2 ** len(bits.fraction)
-    hidden = int(exponent > 0 or not fmt.info.has_subnormals)
+    hidden = int(exponent > 0)
     power = f"2^({max(exponent, hidden ^ 1)} − {fmt.info.bias})"
     minus = "−" if bits.sign == "1" else ""
     stored = int(bits.fraction or "0", 2)
     return f"{minus}{power} × ({hidden} + {stored}/{steps})"
-
-
-def _neighbour(fmt: Format, number: float) -> str:
-    return "none" if math.isinf(number) and not fmt.has_infinity else decimal(number)
 
 
 @styled

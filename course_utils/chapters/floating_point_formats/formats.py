@@ -10,7 +10,6 @@ from gfloat import formats as known
 
 from course_utils.chapters.floating_point_formats.float_format import Format
 
-FP64 = Format("FP64", known.format_info_binary64)
 FP32 = Format("FP32", known.format_info_binary32)
 TF32 = Format(
     "TF32", replace(known.format_info_binary32, k=19, precision=11, num_high_nans=2**10 - 1)
@@ -22,6 +21,5 @@ E5M2 = Format("FP8 E5M2", known.format_info_ocp_e5m2)
 E2M3 = Format("FP6 E2M3", known.format_info_ocp_e2m3)
 E3M2 = Format("FP6 E3M2", known.format_info_ocp_e3m2)
 E2M1 = Format("FP4 E2M1", known.format_info_ocp_e2m1)
-E8M0 = Format("E8M0 scale", known.format_info_ocp_e8m0)
 INT8 = Format("INT8", replace(known.format_info_ocp_int8, bias=-6))  # whole numbers
-ALL = (FP64, FP32, TF32, FP16, BF16, E4M3, E5M2, E2M3, E3M2, E2M1, E8M0, INT8)
+ALL = (FP32, TF32, FP16, BF16, E4M3, E5M2, E2M3, E3M2, E2M1, INT8)

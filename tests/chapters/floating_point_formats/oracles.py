@@ -10,7 +10,6 @@ from course_utils.chapters.floating_point_formats.formats import (
     E3M2,
     E4M3,
     E5M2,
-    E8M0,
     FP16,
     INT8,
 )
@@ -23,10 +22,8 @@ ORACLES = {
     E2M3: ml_dtypes.float6_e2m3fn,
     E3M2: ml_dtypes.float6_e3m2fn,
     E2M1: ml_dtypes.float4_e2m1fn,
-    E8M0: ml_dtypes.float8_e8m0fnu,
     INT8: np.int8,
 }
-SMALL = [f for f in ORACLES if f is not E8M0]
 named = {"ids": lambda value: getattr(value, "name", None)}
 
 

@@ -14,12 +14,10 @@ from course_utils.chapters.floating_point_formats.formats import (
     E5M2,
     FP16,
     FP32,
-    FP64,
     TF32,
 )
 from tests.chapters.floating_point_formats.oracles import (
     ORACLES,
-    SMALL,
     boundaries,
     finite_codes,
     named,
@@ -31,33 +29,33 @@ from tests.chapters.floating_point_formats.oracles import (
 @pytest.mark.parametrize("fmt", ORACLES, **named)
 def test_every_code_is_decoded_and_encoded_as_the_oracle_does(fmt):
     values = oracle_values(fmt)
-    np.testing.assert_array_equal(fmt.decode(np.arange(2**fmt.k)), values)
-    codes = np.flatnonzero(~np.isnan(values))
-    np.testing.assert_array_equal(fmt.encode(values[codes]), codes)
+    every = range(0, 2**fmt.k, 1 if fmt.k < 16 else 7)
+    np.testing.assert_array_equal([fmt.decode(code) for code in every], values[[*every]])
+    numbers = [code for code in every if not np.isnan(values[code])]
+    assert [fmt.encode(values[code]) for code in numbers] == numbers
 
 
 @pytest.mark.parametrize(
-    "fmt, view, shift",
-    [(TF32, np.float32, 13), (FP32, np.float32, 0), (FP64, np.float64, 0)],
+    "fmt, shift",
+    [(TF32, 13), (FP32, 0)],
     **named,
 )
-def test_codes_of_the_wide_formats_are_those_of_float32_and_float64(fmt, view, shift):
-    codes = np.random.default_rng(0).integers(0, 2**fmt.k, 100_000, dtype=np.uint64)
+def test_codes_of_the_wide_formats_are_those_of_float32(fmt, shift):
+    codes = np.random.default_rng(0).integers(0, 2**fmt.k, 5_000, dtype=np.uint32)
     with np.errstate(invalid="ignore"):
-        whole = (codes << np.uint64(shift)).astype(f"u{np.dtype(view).itemsize}")
-        want = whole.view(view).astype(np.float64)
-    np.testing.assert_array_equal(fmt.decode(codes), want)
+        want = (codes << np.uint32(shift)).view(np.float32).astype(np.float64)
+    np.testing.assert_array_equal([fmt.decode(code) for code in codes.tolist()], want)
     known = ~np.isnan(want)
-    np.testing.assert_array_equal(fmt.encode(want[known]), codes[known])
+    assert [fmt.encode(value) for value in want[known].tolist()] == codes[known].tolist()
 
 
-@pytest.mark.parametrize("fmt", SMALL, **named)
+@pytest.mark.parametrize("fmt", ORACLES, **named)
 def test_rounding_is_right_at_every_boundary(fmt):
     x = boundaries(fmt)
     np.testing.assert_array_equal(fmt.round(x, overflow="saturate"), nearest_even(fmt, x))
 
 
-@pytest.mark.parametrize("fmt", SMALL, **named)
+@pytest.mark.parametrize("fmt", ORACLES, **named)
 @pytest.mark.parametrize(
     "rounding, side", [("toward_zero", None), ("down", "low"), ("up", "high")], ids=str
 )
@@ -94,26 +92,30 @@ def test_float64_is_rounded_once():
 def test_nan_has_one_code_and_zero_keeps_its_sign_and_so_does_what_vanishes(fmt):
     if fmt.has_nan:
         payloads = np.array([np.nan, -np.nan, np.uint64(0x7FF0000000000001).view(np.float64)])
-        assert len(set(fmt.encode(payloads).tolist())) == 1
+        assert len({fmt.encode(one) for one in payloads}) == 1
         assert math.isnan(fmt.decode(fmt.encode(math.nan)))
     if fmt.info.has_nz:
         assert math.copysign(1, fmt.round(-0.0)) == -1
         assert fmt.encode(-0.0) == 2 ** (fmt.k - 1)
-        assert fmt is FP64 or math.copysign(1, fmt.round(-fmt.min_subnormal / 4)) == -1
+        assert math.copysign(1, fmt.round(-fmt.min_subnormal / 4)) == -1
 
 
-@pytest.mark.parametrize("fmt", SMALL, **named)
+@pytest.mark.parametrize("fmt", ORACLES, **named)
 def test_neighbours_are_those_of_the_sorted_values(fmt):
-    values, _ = finite_codes(fmt)
-    np.testing.assert_array_equal(fmt.next_up(values[:-1]), values[1:])
-    np.testing.assert_array_equal(fmt.next_down(values[1:]), values[:-1])
-    assert fmt.next_up(values[-1]) == math.inf and fmt.next_down(values[0]) == -math.inf
+    values, codes = finite_codes(fmt)
+    up = [fmt.neighbour(code, 1) for code in codes[:-1].tolist()]
+    np.testing.assert_array_equal([fmt.decode(code) for code in up], values[1:])
+    down = [fmt.neighbour(code, -1) for code in codes[1:].tolist()]
+    np.testing.assert_array_equal([fmt.decode(code) for code in down], values[:-1])
+    for code, direction in ((codes[-1], 1), (codes[0], -1)):
+        there = fmt.neighbour(int(code), direction)
+        assert there is None if not fmt.has_infinity else math.isinf(fmt.decode(there))
     np.testing.assert_array_equal(fmt.values(), values)
 
 
-@pytest.mark.parametrize("fmt, dtype", [(FP32, np.float32), (FP64, np.float64), (FP16, np.float16)])
+@pytest.mark.parametrize("fmt, dtype", [(FP32, np.float32), (FP16, np.float16)])
 def test_ulp_is_numpys_spacing(fmt, dtype):
-    bits = {2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
+    bits = {2: np.uint16, 4: np.uint32}[np.dtype(dtype).itemsize]
     x = np.random.default_rng(2).integers(0, 2**15, 1000).astype(bits).view(dtype)
     x = np.concatenate([x, np.array([1, 1.5, 3, 1000], dtype)])
     x = x[np.isfinite(x)]
@@ -135,8 +137,6 @@ def test_stochastic_rounding_goes_up_as_often_as_exact_arithmetic_says(fmt):
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: FP16.decode(65536), "FP16 has codes 0 to 65535; 65536 is none"),
-        (lambda: E2M1.decode(np.array([3, -1])), "codes 0 to 15; -1 is none"),
         (lambda: FP16.round(1.0, "sideways"), "rounding is one of nearest_even"),
         (lambda: FP16.round(1.0, overflow="wrap"), "overflow is one of saturate"),
         (lambda: E2M1.round(math.nan), "FP4 E2M1 has no NaN"),
