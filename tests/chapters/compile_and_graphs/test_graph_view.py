@@ -1,4 +1,4 @@
-"""The graph's picture in words, and the widget that draws a program that one chooses or types."""
+"""The graph's picture in words, and the widget that draws a program that one chooses."""
 
 import pytest
 
@@ -37,24 +37,12 @@ def test_who_sees_no_picture_reads_the_graph():
     )
 
 
-def test_picture_and_words_follow_every_control(widget):
-    program, typed, picture, reading = widget.children
+def test_picture_and_words_follow_the_chosen_program(widget):
+    program, picture, reading = widget.children
     assert "at most <b>2.33×</b> as fast" in reading.value
     before = bytes(picture.value)
     program.value = "two sums"
     assert bytes(picture.value) != before and "1.5×" in reading.value
-    typed.value = " x / x.sum() "
-    assert "fusing saves no pass" in reading.value
-    program.value = "an optimizer's step"
-    assert typed.value == "" and "3.75×" in reading.value
-
-
-def test_a_wrong_expression_or_program_is_told_and_the_last_picture_stays(widget):
-    program, typed, picture, reading = widget.children
     before = bytes(picture.value)
-    for wrong in ("x *", "w + 1", "x ** 2", "x / 0 / (1 / 0)", "(2).sum() + x"):
-        typed.value = wrong
-        assert bytes(picture.value) == before
-        assert reading.value.startswith("✗ ") and "\n" not in reading.value
     program.value = "fails"
-    assert reading.value == "✗ no &lt;tanh&gt; here"
+    assert bytes(picture.value) == before and reading.value == "✗ no &lt;tanh&gt; here"
