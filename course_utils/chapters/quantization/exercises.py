@@ -79,20 +79,6 @@ def kinds_of_groups(group: int) -> dict[str, Tensor]:
     }
 
 
-def lists_of_codes() -> list[Tensor]:
-    """Draws lists of 4-bit codes in INT8: short ones, and all pairs, in even and odd counts."""
-    pairs = torch.cartesian_prod(*[torch.arange(-8, 8, dtype=torch.int8)] * 2)
-    drawn = [torch.randint(-8, 8, (n,), dtype=torch.int8) for n in (2, 1, 5)]
-    return [*drawn, pairs[torch.randperm(256)].flatten(), pairs.flatten()[:511]]
-
-
-def packed_bytes(codes: Tensor) -> Tensor:
-    """Returns two codes a byte, the first in the low four bits; a missing last one is 0."""
-    halves = [code % 16 for code in codes.tolist()] + [0] * (len(codes) % 2)
-    pairs = zip(halves[::2], halves[1::2], strict=True)
-    return torch.tensor([low + 16 * high for low, high in pairs], dtype=torch.uint8)
-
-
 def made_cache_bytes(
     layers: int, kv_heads: int, head_dim: int, tokens: int, bits: int, group: int
 ) -> int:
@@ -255,55 +241,6 @@ def _check_outputs(got: Tensor, steps: Tensor, products: Tensor, bias: Tensor) -
             f"{products[row, column] + bias[column]:.7g}, the bias of {bias[column]:.4g} included "
             f"({int(wrong.any(1).sum())} of {len(wrong)} tokens differ)"
         )
-
-
-@exercise(
-    "quant.pack",
-    todo="write pack(codes): two 4-bit codes in a byte.",
-    hints=(
-        "codes % 16, or codes & 15, is the last four bits of an INT8 code. codes[0::2] and "
-        "codes[1::2] are the two codes of each byte.",
-        "low + 16 * high, in uint8. If the count is odd, append a zero first.",
-    ),
-)
-def check_pack(pack: Callable[..., Any]) -> str:
-    """Even and odd counts, all pairs of codes: each byte."""
-    for codes in lists_of_codes():
-        want, bits = packed_bytes(codes), "{:08b}".format
-        where = f"{len(codes)} codes, byte {{}} from the pair {{}}"
-        _require_each(pack(codes.clone()), want, where, codes.split(2), bits)
-    return "even and odd counts, and all pairs of codes: each byte"
-
-
-@exercise(
-    "quant.unpack",
-    todo="write unpack(packed, n): the first n codes in packed bytes.",
-    hints=(
-        "packed % 16 and packed // 16 are numbers from 0 to 15. torch.stack(…, dim=1).flatten() "
-        "puts the two of each byte side by side.",
-        "8 to 15 stand for −8 to −1: subtract 16 from them, in INT8.",
-    ),
-)
-def check_unpack(unpack: Callable[..., Any]) -> str:
-    """Even and odd counts, all pairs of codes: each code, with its sign."""
-    for codes in lists_of_codes():
-        packed = packed_bytes(codes)
-        sources = packed.repeat_interleave(2)
-        where = f"{len(codes)} codes, code {{}} from byte {{:08b}}"
-        _require_each(unpack(packed, len(codes)), codes, where, sources, str)
-    return "even and odd counts, and all pairs of codes: each code, with its sign"
-
-
-def _require_each(
-    given: Any, want: Tensor, where: str, sources: Any, written: Callable[[int], str]
-) -> None:
-    _require_tensor(given, want.shape)
-    if given.dtype is not want.dtype:
-        raise Wrong(f"you return {given.dtype}, want {want.dtype}")
-    for at in (given != want).nonzero().flatten().tolist()[:1]:
-        place = where.format(at, sources[at].tolist())
-        gave, right = written(given[at].item()), written(int(want[at]))
-        raise Wrong(f"{place}: you gave {gave}, want {right}")
 
 
 @exercise(

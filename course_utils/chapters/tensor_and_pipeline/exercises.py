@@ -1,9 +1,8 @@
 """Checkers for chapter 14, "Tensor and pipeline parallelism"."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from course_utils.chapters.sharding.counted_net import CountedNet, play, ring_bytes
 from course_utils.chapters.tensor_and_pipeline.pipeline_run import simulate
-from course_utils.lesson.answers import against, as_list, as_numbers, compare, shown
+from course_utils.lesson.answers import as_list, compare, shown
 from course_utils.lesson.exercises import Wrong, exercise
 
 # ---- Tensor parallelism: a block on several ranks, against the whole one.
@@ -105,47 +104,6 @@ def _why(got: list[Any], wants: list[Tensor], rank: int) -> str:
     return ""
 
 
-# ---- Models to cut into stages.
-
-GPT_SMALL = [0, *[69] * 12, 308]  # MFLOP per token: embedding, blocks, head
-EDGES: list[tuple[list[int], int]] = [
-    ([5], 1), ([3, 1, 4, 1, 5], 1), ([2, 7, 1, 8], 4), ([0, 0, 0, 9], 2), ([0, 0, 0], 3),
-    ([9, 1, 1, 1, 1, 1], 3), ([1, 1, 1, 1, 1, 9], 3), ([4, 4, 4, 5, 5, 5, 1], 3), (GPT_SMALL, 4),
-]  # fmt: skip
-
-
-def costliest(answer: Any, costs: Sequence[int], ranks: int) -> int:
-    """The cost of the costliest rank. Raises: Wrong for counts that don't cut these costs."""
-    counts = as_numbers(answer)
-    you = f"of {shown(costs)} on {ranks} ranks you return {shown(counts)}"
-    if len(counts) != ranks:
-        raise Wrong(f"{you}, want {ranks} numbers of layers")
-    if empty := [rank for rank, count in enumerate(counts) if count < 1]:
-        raise Wrong(f"{you}: rank {empty[0]} has no layer, and would only pass on what it gets")
-    if any(count % 1 for count in counts) or sum(counts) != len(costs):
-        raise Wrong(f"{you}, which is {sum(counts):g} layers of {len(costs)}")
-    ends = [0, *accumulate(map(int, counts))]
-    return max(sum(costs[a:b]) for a, b in pairwise(ends))
-
-
-def least_largest(costs: Sequence[int], ranks: int) -> int:
-    """The largest sum of a contiguous part, in the best cut into `ranks` parts or fewer.
-
-    Cutting a part further makes no part larger, so exactly `ranks` parts are as good. Bisection
-    over the limit: filled one after the other, how many parts does it take?
-    """
-    low, high = max(costs), sum(costs)
-    while low < high:
-        limit = (low + high) // 2
-        parts, room = 1, limit
-        for cost in costs:
-            if cost > room:
-                parts, room = parts + 1, limit
-            room -= cost
-        low, high = (low, limit) if parts <= ranks else (limit + 1, high)
-    return low
-
-
 @exercise(
     "shard.wrong_collective",
     todo="write block(x, shard, net) as `broken` was meant: right on any number of ranks.",
@@ -212,32 +170,3 @@ def judge_schedule(answer: Any, ranks: int, batches: int) -> None:
             raise Wrong(f"{case}: rank {rank} holds {held} micro-batches, want at most {most}")
     if run.makespan > (least := 3 * (batches + ranks - 1)):
         raise Wrong(f"{case}: the step takes {run.makespan} forward passes, want {least}")
-
-
-@exercise(
-    "shard.balance",
-    todo="write balance(costs, ranks): how many layers each rank gets.",
-    hints=(
-        "The last rank takes the layers from some cut on. Wherever that is, the ranks before it "
-        "should do their best with the rest: the same question, smaller.",
-        "Or ask the other way: given a limit, how many ranks does it take, each filled until the "
-        "next layer is too much? Look for the smallest limit for which they are enough.",
-        "If your cut needs fewer ranks than there are, cut parts of several layers once more. No "
-        "part gets more expensive by that.",
-    ),
-)
-def check_balance(balance: Callable[[list[int], int], Any]) -> str:
-    """Edges, random costs with large ones among them, and 128 layers on 16 ranks: any best cut."""
-    drawn = []
-    for _ in range(60):
-        costs = random.choices([0, 1, 2, 3, 5, 8, 13, 40], k=random.randint(2, 14))
-        drawn.append((costs, random.randint(1, len(costs))))
-    large = [0, *random.choices(range(900, 1100), k=126), 3000]
-
-    def answer(costs: list[int], ranks: int) -> int:
-        layers = list(costs)
-        return costliest(balance(costs, ranks), layers, ranks)
-
-    cases = [*EDGES, *drawn, (large, 16)]
-    against(answer, least_largest, cases, why=lambda *_: ", for the rank that costs most")
-    return f"{len(EDGES)} edges, {len(drawn)} random models, and one of 128 layers on 16 ranks"

@@ -3,21 +3,6 @@
 import numpy as np
 
 
-def by_ifs(environment):
-    if "RANK" in environment:
-        names = "RANK", "LOCAL_RANK", "WORLD_SIZE"
-    elif "OMPI_COMM_WORLD_RANK" in environment:
-        names = [f"OMPI_COMM_WORLD_{what}" for what in ("RANK", "LOCAL_RANK", "SIZE")]
-    elif "SLURM_STEP_NUM_TASKS" in environment:
-        names = "SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"
-    else:
-        return [0, 0, 1]
-    try:
-        return [int(environment[name]) for name in names]
-    except KeyError as error:
-        raise ValueError(f"{error} isn't in {sorted(environment)}") from None
-
-
 def second_by_second(stops, length, interval, save_seconds, restart_seconds):
     kept, restarting, working = 0, 0, 0
     for second in range(length):
@@ -61,6 +46,5 @@ def by_sorted_lines(log):
 
 RIGHT = {
     "beyond_one_machine.held_up": [by_sorted_lines],
-    "beyond_one_machine.who": [by_ifs],
     "beyond_one_machine.kept_seconds": [second_by_second, save_by_save, all_at_once],
 }

@@ -21,22 +21,6 @@ def scales_by_the_gradient(loss, optimizer, scale):
     return good
 
 
-def lost_with_the_other_sign(weights, gradients, lost, lr, weight_decay):
-    for w, g, rest in zip(weights, gradients, lost, strict=True):
-        wanted = lr * (g + weight_decay * w) + rest
-        before = w.clone()
-        w -= wanted
-        rest.copy_(wanted - (before - w))
-
-
-def lost_in_new_tensors(weights, gradients, lost, lr, weight_decay):
-    for i, w in enumerate(weights):
-        change = lost[i] - lr * gradients[i].add_(w, alpha=weight_decay)
-        new = w + change
-        lost[i] = change - (new - w)
-        w[:] = new
-
-
 def bytes_of_numpy(widths, batch, recipe):
     sizes = np.array(widths)
     matrices = sizes[:-1] * sizes[1:]
@@ -49,7 +33,6 @@ def bytes_of_numpy(widths, batch, recipe):
 
 RIGHT = {
     "mixed.static_scaling": [scales_by_the_gradient],
-    "mixed.kahan_update": [lost_with_the_other_sign, lost_in_new_tensors],
     "mixed.mlp_bytes": [
         bytes_of_numpy,
         *changed("mixed.mlp_bytes", without_the_optimizers_counters={" + 4 * 2 * len(pairs)": ""}),

@@ -11,7 +11,6 @@ UNSCALE, CLIP = (
     "torch.nn.utils.clip_grad_norm_(parameters, max_norm)",
 )
 EACH = "for w, g, rest in zip(weights, gradients, lost, strict=True):"
-NUMBERED = {EACH: "for i, (w, g, rest) in enumerate(zip(weights, gradients, lost, strict=True)):"}
 WRONG = {
     "mixed.static_scaling": changed(
         "mixed.static_scaling",
@@ -39,14 +38,6 @@ WRONG = {
         clips_after_the_step={f"{UNSCALE}    {CLIP}\n": "", "update()": f"update()\n    {CLIP}"},
         steps_itself={"scaler.step(optimizer)": "optimizer.step()"},
         never_updates={"scaler.update()": "pass"},
-    ),
-    "mixed.kahan_update": changed(
-        "mixed.kahan_update",
-        plain_sgd={"rest.copy_(change - (new - w))": "pass"},
-        new_tensors=NUMBERED | {"w.copy_(new)": "weights[i] = new.float()"},
-        replaces_the_weights=NUMBERED | {"w.copy_(new)": "weights[i] = new"},
-        wrong_sign={"change - (new - w)": "(new - w) - change"},
-        forgets_decay={" + weight_decay * w": ""},
     ),
     "mixed.mlp_bytes": changed(
         "mixed.mlp_bytes",

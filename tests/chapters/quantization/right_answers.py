@@ -1,6 +1,5 @@
 """Right answers to chapter 8's exercises, in other ways than the worked solutions."""
 
-import numpy as np
 import torch
 
 from course_utils.chapters.quantization.exercises import by_hand, by_torchao
@@ -42,29 +41,6 @@ def linear_on_padded_tokens(x, codes, scales, bias):
     return sums.double() * torch.outer(steps[: len(x)], scales) + bias
 
 
-def pack_with_slices(codes):
-    packed = codes[0::2].bitwise_and(15).to(torch.uint8)
-    packed[: len(codes) // 2] |= codes[1::2].to(torch.uint8) << 4
-    return packed
-
-
-def pack_in_numpy(codes):
-    halves = np.append(codes.numpy(), [0] * (len(codes) % 2)).astype(np.int64) % 16
-    return torch.from_numpy((halves[::2] + 16 * halves[1::2]).astype(np.uint8))
-
-
-def unpack_by_shifts(packed, n):
-    signed = packed.view(torch.int8)
-    return torch.stack([(signed << 4) >> 4, signed >> 4], 1).reshape(-1)[:n]
-
-
-def unpack_by_table(packed, n):
-    table = torch.tensor([*range(8), *range(-8, 0)], dtype=torch.int8)
-    codes = torch.empty(2 * len(packed), dtype=torch.int8)
-    codes[::2], codes[1::2] = table[(packed % 16).long()], table[(packed // 16).long()]
-    return codes[:n]
-
-
 def bytes_from_bits(layers, kv_heads, head_dim, tokens, bits, group):
     groups = 0 if bits == 16 else len(range(0, head_dim, group))
     return layers * tokens * 2 * kv_heads * (head_dim * bits + groups * (16 + 16)) / 8
@@ -77,7 +53,5 @@ RIGHT = {
         linear_on_padded_tokens,
         *changed("quant.int8_linear", without_a_guard={".clamp(min=1e-30)": ""}),
     ],
-    "quant.pack": [pack_with_slices, pack_in_numpy],
-    "quant.unpack": [unpack_by_shifts, unpack_by_table],
     "quant.cache_bytes": [bytes_from_bits],
 }

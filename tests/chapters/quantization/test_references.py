@@ -37,14 +37,6 @@ def test_without_torchao_the_check_of_affine_compares_with_ours(monkeypatch):
     assert grade("quant.affine", lambda *case: affine_by_loop(-case[0], *case[1:])).passed is False
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 16])
-def test_packed_codes_are_the_hexadecimal_digits_of_the_bytes(n):
-    codes = torch.randint(-8, 8, (n,), dtype=torch.int8)
-    digits = "".join(f"{code % 16:x}" for code in codes.tolist()) + "0" * (n % 2)
-    swapped = bytes.fromhex(digits)
-    assert [(b % 16) * 16 + b // 16 for b in swapped] == references.packed_bytes(codes).tolist()
-
-
 def test_a_cache_without_rest_has_as_many_bits_a_number_as_the_chapter_says():
     n = 2 * 3 * 2 * 5 * 64
     assert references.made_cache_bytes(3, 2, 64, 5, 16, 32) == 2 * n

@@ -2,7 +2,6 @@
 
 import torch
 
-from tests.chapters.tensor_and_pipeline import balance_answers
 from tests.chapters.tensor_and_pipeline.wrong_answers import Y
 from tests.support.patches import changed
 
@@ -47,5 +46,4 @@ RIGHT = {
         ),
     ],
     "shard.one_f_one_b": [in_three_phases],
-    "shard.balance": balance_answers.RIGHT,
 }

@@ -2,7 +2,6 @@
 
 import torch
 
-from tests.chapters.tensor_and_pipeline import balance_answers
 from tests.support.patches import changed
 
 
@@ -99,5 +98,4 @@ WRONG = {
             },
         ),
     ],
-    "shard.balance": balance_answers.WRONG,
 }
