@@ -19,7 +19,7 @@ TORCH = "torch==2.13.0"
 OWNED_BY_TORCH = re.compile(r"^(nvidia-(?!ml-py)|cuda-|triton==)")
 HEADER = """\
 # Every package of the course, exactly. Generated: refresh with `make lock`, never by hand.
-# Install torch first, with what it needs, then the rest without looking at d2l's old pins:
+# Install torch first, with what it needs, then the rest, which is complete:
 #   pip install {torch}
 #   pip install --no-deps -r requirements.txt
 """
@@ -27,8 +27,7 @@ CONDA_HEADER = """\
 # The versions of requirements.txt for conda. Generated: refresh with `make lock`.
 #   conda env create -f environment.yml
 #   conda activate course
-#   pip install --no-deps {d2l} -e . {packages}
-# d2l stands in the last line because its pins (numpy 1.23) contradict everyone else's.
+#   pip install --no-deps -e . {packages}
 name: course
 channels:
   - conda-forge
@@ -38,7 +37,7 @@ dependencies:
   - pip:
 """
 
-READERS = ("pyproject.toml", "--extra", "test", "--group", "d2l")
+READERS = ("pyproject.toml", "--extra", "test")
 SITE = ROOT / "requirements-site.txt"
 SITE_HEADER = "# What `make site` installs into .venv-site. Generated: refresh with `make lock`.\n"
 OTTER = ROOT / "requirements-otter.txt"
@@ -63,17 +62,16 @@ def resolve(*args: str) -> list[str]:
 
 
 def conda_lines(pins: list[str]) -> str:
-    """The pins as the pip section of an environment.yml, without d2l."""
-    return "".join(f'      - "{pin}"\n' for pin in pins if not pin.startswith("d2l=="))
+    """The pins as the pip section of an environment.yml."""
+    return "".join(f'      - "{pin}"\n' for pin in pins)
 
 
 def main() -> None:
     pins, site = resolve(*READERS, *sys.argv[1:]), resolve("--group", "site", *sys.argv[1:])
-    d2l = next(pin for pin in pins if pin.startswith("d2l=="))
     requirements = HEADER.format(torch=TORCH) + "".join(f"{pin}\n" for pin in pins)
     (ROOT / "requirements.txt").write_text(requirements)
     packages = " ".join(f"-e packages/{one.name}" for one in PACKAGES)
-    header = CONDA_HEADER.format(d2l=d2l, packages=packages)
+    header = CONDA_HEADER.format(packages=packages)
     (ROOT / "environment.yml").write_text(header + conda_lines(pins))
     SITE.write_text(SITE_HEADER + "".join(f"{pin}\n" for pin in site))
     readers = {pin.partition("==")[0] for pin in pins}

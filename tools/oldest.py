@@ -1,6 +1,6 @@
 """`make oldest`: every chapter, with its claims, on the oldest torch that pyproject.toml promises.
 
-In .venv-oldest: that torch with its CUDA libraries and the torchvision that fits, the newest numpy
+In .venv-oldest: that torch with its CUDA libraries, the newest numpy
 that Python has, the other packages as requirements.txt pins them. OLDEST_PYTHON=/path/to/python
 takes an environment that is there already. CHAPTER=09 runs one chapter. Outputs aren't compared.
 """
@@ -18,7 +18,7 @@ from tools.kit import choose
 
 VENV = ROOT / ".venv-oldest"
 JUNIT = ROOT / "build" / "oldest.xml"
-CHOSEN_BY_TORCH = ("torch", "torchvision", "numpy", "setuptools")
+CHOSEN_BY_TORCH = ("torch", "numpy", "setuptools")
 NEW_NUMPY = "numpy>=2.5 ; python_version >= '3.12'"
 DOWNLOAD = "about 2 GB of downloads, 5.6 GB on the disk"
 
@@ -53,7 +53,7 @@ def environment(torch: str) -> str:
     print(f"Installing torch {torch} into {VENV.name}: {DOWNLOAD}", flush=True)
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-    install(python, f"torch=={torch}", "torchvision", NEW_NUMPY)
+    install(python, f"torch=={torch}", NEW_NUMPY)
     install(python, "--no-deps", *others)
     stamp.write_text(made_for, encoding="utf-8")
     return str(python)

@@ -112,12 +112,11 @@ def _backends() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for package in ("jupyterlab", "ipywidgets", "nbclient", "d2l"):
+    for package in ("jupyterlab", "ipywidgets", "nbclient"):
         try:
             yield Finding(True, package, version(package))
         except PackageNotFoundError:
-            is_needed = package != "d2l"
-            yield Finding(False if is_needed else None, package, f"isn't installed. {REINSTALL}")
+            yield Finding(False, package, f"isn't installed. {REINSTALL}")
 
 
 def _fonts() -> Iterator[Finding]:

@@ -8,9 +8,7 @@ from course_utils.core import evidence, files, recording, running
 from course_utils.core.machine import this_machine
 from course_utils.lesson import page
 from course_utils.lesson.exercises import hint, solution
-from course_utils.workloads import d2l_guest
 
-PREPARE_RANKS = "NOTEBOOK_RANKS_PREPARE"  # "module:function" that each rank calls when it starts
 UNATTENDED_RANKS = "NOTEBOOK_RANKS_UNATTENDED"  # a slow cell of ranks says nothing in between
 QUIET_PROFILER = "6"  # above all that torch 2.13's profiler writes to stderr when it starts
 STRICT = "COURSE_STRICT"  # deprecation warnings fail the chapter
@@ -29,8 +27,7 @@ document.addEventListener("focusin", ({target}) => target.matches(".jupyter-widg
 def start(chapter: str, seed: int = 0) -> None:
     """Begins a chapter: seeds every generator and prints what this machine shows live.
 
-    Afterwards `hint` and `solution` can be called without an import, and `from d2l import torch as
-    d2l` works, here and on ranks that start later.
+    Afterwards `hint` and `solution` can be called without an import.
     Raises: LookupError for a chapter that doesn't exist.
     """
     import numpy
@@ -46,8 +43,6 @@ def start(chapter: str, seed: int = 0) -> None:
         torch.backends.cuda.matmul.fp32_precision = "ieee"
     if os.environ.get(STRICT):
         _fail_on_deprecation()
-    d2l_guest.welcome()
-    os.environ[PREPARE_RANKS] = f"{d2l_guest.__name__}:{d2l_guest.welcome.__name__}"
     if running.is_attended():
         _show_look()
     else:

@@ -1,4 +1,4 @@
-"""Workloads: models, data, precision recipes, matrix multiplications, and d2l as a guest."""
+"""Workloads: models, data, precision recipes, and matrix multiplications."""
 
 from course_utils.core.public_names import public_names
 

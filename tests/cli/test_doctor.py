@@ -15,7 +15,7 @@ def test_the_doctor_examines_everything_and_finds_this_machine_well():
     command = [sys.executable, "-m", "course_utils", "doctor"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    for what in ("Python", "torch", "GPU", "gloo", "nccl", "jupyterlab", "fonts", "disk", "d2l"):
+    for what in ("Python", "torch", "GPU", "gloo", "nccl", "jupyterlab", "fonts", "disk"):
         assert what in done.stdout
     assert "Every chapter runs here." in done.stdout
 

@@ -7,7 +7,7 @@ from course_utils.core.files import ROOT
 
 LIGHT = ["notebook_ranks", "course_utils.core.timing", "course_utils.core.evidence",
          "course_utils.core.gpus", "course_utils.figures.compare", "course_utils.lesson.exercises",
-         "course_utils.lesson.start", "course_utils.workloads.d2l_guest"]  # fmt: skip
+         "course_utils.lesson.start"]  # fmt: skip
 CODE = """
 import sys
 from importlib import import_module

@@ -31,11 +31,10 @@ def test_every_requirement_is_an_exact_pin_that_is_installed_and_that_conda_gets
     assert all(PIN.match(line) for line in lines if line and not line.startswith("#"))
     of_torch = ("nvidia", "cuda")  # but for NVML in Python
     assert not any(name.startswith(of_torch) for name in REQUIRED.keys() - {"nvidia-ml-py"})
-    for name in ("torch", "numpy", "matplotlib", "jupyterlab", "nbval", "d2l", "import-linter"):
+    for name in ("torch", "numpy", "matplotlib", "jupyterlab", "nbval", "import-linter"):
         assert version(name).split("+")[0] == REQUIRED[name]
     inside = pins(line.strip(' -"') for line in CONDA.splitlines())
-    assert inside == {name: pin for name, pin in REQUIRED.items() if name != "d2l"}
-    assert f"pip install --no-deps d2l=={REQUIRED['d2l']}" in CONDA
+    assert inside == REQUIRED
 
 
 @pytest.mark.thorough("requirements.txt")

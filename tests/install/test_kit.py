@@ -30,7 +30,7 @@ def names(*arguments, **how):
 
 @pytest.mark.parametrize("python", ["3.11", "3.13"])
 def test_a_kit_has_what_runs_pages_at_the_pinned_versions_and_nothing_of_torchs(python):
-    runs_pages = {"nbclient", "ipykernel", "ipywidgets", "anywidget", "gfloat", "ml-dtypes", "d2l"}
+    runs_pages = {"nbclient", "ipykernel", "ipywidgets", "anywidget", "gfloat", "ml-dtypes"}
     assert names(python, LINUX) > runs_pages
     assert not {"torch", "numpy", "sympy", "pillow", "matplotlib"} & names(python, LINUX)
     assert not {"jupyterlab", "nbconvert", "pytest", "nbval", "ruff"} & names(python, LINUX)

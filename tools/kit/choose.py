@@ -64,9 +64,9 @@ def oldest(name: str) -> str:
 
 
 def _roots() -> list[str]:
-    """The requirements of the library that runs pages, and of its guest d2l."""
+    """The requirements of the library that runs pages."""
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = [*stated["project"]["dependencies"], *stated["dependency-groups"]["d2l"]]
+    wanted = stated["project"]["dependencies"]
     return [one for one in wanted if Requirement(one).name not in OPENS_PAGES]
 
 
