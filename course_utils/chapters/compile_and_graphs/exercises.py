@@ -9,75 +9,8 @@ from typing import Any
 import torch
 
 from course_utils.chapters.compile_and_graphs.fresh_compiles import Graphs, fresh, quietly, warm_up
-from course_utils.lesson.answers import against, as_list, as_number, as_numbers, close, compare
+from course_utils.lesson.answers import as_list, as_number, as_numbers, close, compare
 from course_utils.lesson.exercises import LIBRARIES, Wrong, exercise
-
-# ---- Small programs as lists of operators, and the loops that compute them.
-
-Kinds = list[tuple[str, str, list[str]]]  # a tensor, "pointwise" or "reduction", what it is made of
-P, R = "pointwise", "reduction"
-
-SCHEDULES = {  # each program's last operator is its result; := is a reduction
-    "a chain": "a=x,x b=a c=b,y",
-    "x / x.sum()": "s:=x y=x,s",
-    "(x + 1) / (x + 1).sum()": "a=x s:=a y=a,s",
-    "(2 * z) / x.sum()": "s:=x a=z y=a,s",
-    "softmax": "m:=x d=x,m e=d s:=e y=e,s",
-    "a variance": "m:=x d=x,m q=d v:=q",
-    "layer norm": "m:=x d=x,m q=d v:=q r=v y=d,r z=y,w,b",
-    "dead operators": "a=x s:=a b=s c=a",
-    "two reductions": "a:=x b:=x y=a,x,b",
-    "a reduction of a reduction": "a:=x b:=a y=b",
-    "a value that three loops use": "a=x s:=a b=a,s t:=b c=a,t",
-    "one that the loop between doesn't use": "a=x s:=a b=x,s t:=b c=a,t",
-}
-
-
-def written(program: str) -> tuple[Kinds, str]:
-    """The operators of a program as `SCHEDULES` writes it, and its result."""
-    pairs = [one.split("=") for one in program.split()]
-    ops = [(name.strip(":"), R if name[-1] == ":" else P, of.split(",")) for name, of in pairs]
-    return ops, ops[-1][0]
-
-
-def loops_of(ops: Kinds, result: str) -> dict[str, list[int]]:
-    """The loops that compute each operator: by following each loop's work back to its inputs.
-
-    A reduction and the result are computed in the first loop in which they can be.
-    """
-    made = {name: (kind, of) for name, kind, of in ops}
-
-    def ready(name: str) -> int:
-        return first(name) + (made[name][0] == R) if name in made else 0
-
-    def first(name: str) -> int:
-        return max(map(ready, made[name][1]))
-
-    found: dict[str, set[int]] = {name: set() for name in made}
-
-    def compute(name: str, loop: int) -> None:
-        found[name].add(loop)
-        for one in made[name][1]:
-            if one in made:
-                compute(one, first(one) if made[one][0] == R else loop)
-
-    compute(result, first(result))
-    return {name: sorted(loops) for name, loops in found.items()}
-
-
-def random_schedules() -> list[tuple[Kinds, str]]:
-    """Programs of two to nine operators, of which a third are reductions, with their result."""
-    found = []
-    for count in (2, 4, 6, 9) * 10:
-        names, ready = random.sample("abcdefghijkl", count), ["x", "y", "z"][: random.randint(1, 3)]
-        ops = []
-        for name in names:
-            of = random.choices(ready[-4:], k=random.randint(1, 3))
-            ops.append((name, random.choice((P, P, R)), of))
-            ready.append(name)
-        found.append((ops, names[-1]))
-    return found
-
 
 # ---- Why Dynamo can't take a function as one graph, in one line.
 
@@ -168,22 +101,6 @@ def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tenso
         with suppress(TorchDynamoException):
             whole(x)  # what is wrong without a compiler, too, is said in Python's words
         raise Wrong(told(stop)) from stop
-
-
-@exercise(
-    "compile.loops",
-    todo="write loops(ops, result): a dictionary with the loops that compute each operator.",
-    hints=(
-        "Go through ops in order: the first loop in which an operator can be computed is the "
-        "latest of its inputs' first loops, and one more after an input that is a reduction.",
-        "Then go backwards from the result. A reduction that is needed is computed in its first "
-        "loop alone. What an operator uses is needed in each loop that computes the operator.",
-    ),
-)
-def check_loops(loops: Callable[[Kinds, str], Any]) -> str:
-    """Programs that the reader knows, then random ones."""
-    against(loops, loops_of, [*map(written, SCHEDULES.values()), *random_schedules()])
-    return f"{len(SCHEDULES)} programs by name, and random ones"
 
 
 # ---- The compiled step of the exercise that finds a recompilation.

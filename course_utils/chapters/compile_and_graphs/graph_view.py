@@ -1,10 +1,7 @@
 """A traced program as a picture: operators, the loops they are fused into, dead code."""
 
-import ast
 import inspect
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
 from itertools import pairwise, product
 from statistics import fmean
 from typing import Any
@@ -219,40 +216,22 @@ def _draw_box(axes: "style.Axes", layout: Layout, node: Node, small: float) -> N
 
 
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:
-    """Shows a program, chosen or typed as an expression of x, y and z, and what fusing can gain.
+    """Shows one of the programs, and what fusing can gain.
 
-    `trace` is the page's tracer; it is given each program with the names of its parameters, but
-    for those that have a default. A program that can't be traced leaves the last picture.
+    `trace` is the page's tracer; it is given each program with the names of its parameters.
     """
-    shown: list[style.Picture] = []
 
-    def draw(program: str, typed: str) -> tuple[style.Picture, str]:
-        try:
-            if typed.strip():
-                tape, result = trace(*typed_program(typed))
-            else:
-                given = inspect.signature(programs[program]).parameters.values()
-                names = [one.name for one in given if one.default is one.empty]
-                tape, result = trace(programs[program], names)
-            shown.append(draw_graph(typed.strip() or program, tape, result))
-        except Exception as error:  # whatever a reader's own function raises
-            if not shown:
-                raise
-            return shown[-1], f"✗ {escape(str(error))}"
+    def draw(program: str) -> tuple[style.Picture, str]:
+        tape, result = trace(
+            programs[program], list(inspect.signature(programs[program]).parameters)
+        )
         bound = fuse(tape, result).bound
         gain = f"at most <b>{bound:.3g}×</b> as fast" if bound > 1 else "fusing saves no pass"
-        return shown[-1], f"if memory sets the time: {gain}"
+        return draw_graph(program, tape, result), f"if memory sets the time: {gain}"
 
     program = widgets.Dropdown(options=list(programs), description="program", **LOOK)
-    typed = widgets.Text(
-        description="or your own",
-        placeholder="of x, y and z: x / x.sum()",
-        continuous_update=False,
-        **LOOK,
-    )
-    program.observe(lambda _change: typed.set_trait("value", ""), "value")
     title = "A program as a graph: its loops, and its passes before and after fusing"
-    return Controls(draw, title, program=program, typed=typed)
+    return Controls(draw, title, program=program)
 
 
 def in_words(layout: Layout) -> str:
@@ -277,48 +256,3 @@ def in_words(layout: Layout) -> str:
 
     parts = [f"{what}: {', '.join(line(n) for n in group)}" for what, group in groups if group]
     return "; ".join([*parts, f"result {names.get(layout.result) or label(layout.result)}"])
-
-
-# ---- A program that a reader types: an expression of x, y and z, and nothing else.
-
-NAMES = ("x", "y", "z")
-OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
-}  # fmt: skip
-ALLOWED = "x, y, z, numbers, + - * / and .sum()"
-MOST = 30  # operators, which a picture still has room for
-
-
-def typed_program(text: str) -> tuple[Callable[..., Any], list[str]]:
-    """A function of the names that an expression uses, and these names.
-
-    Only arithmetic is worked out: no names but x, y and z, no calls but `.sum()`.
-    Raises: ValueError with a sentence on what can't be in it.
-    """
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        raise ValueError(f"{text!r} is no whole expression. Try x / x.sum().") from None
-    names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
-    if strangers := [name for name in names if name not in NAMES]:
-        raise ValueError(f"{strangers[0]!r} isn't known here: write with {ALLOWED}.")
-    if not names:
-        raise ValueError("There is no x, y or z in it.")
-    if sum(isinstance(node, ast.BinOp | ast.Call) for node in ast.walk(tree)) > MOST:
-        raise ValueError(f"There is room for {MOST} operators in the picture.")
-    return lambda *values: _worked_out(tree, dict(zip(names, values, strict=True))), names
-
-
-def _worked_out(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    match node:
-        case ast.Name(id=name):
-            return values[name]
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
-            return -_worked_out(node.operand, values)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
-            return OPERATORS[type(sign)](_worked_out(left, values), _worked_out(right, values))
-        case ast.Call(func=ast.Attribute(value=of, attr="sum"), args=[], keywords=[]):
-            return _worked_out(of, values).sum()
-    raise ValueError(f"{ast.unparse(node)!r} can't be traced: write with {ALLOWED}.")

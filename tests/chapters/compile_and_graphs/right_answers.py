@@ -33,60 +33,6 @@ def compiled_already(x):
     return torch.where(y > 0, y, 0).sum() / y.abs().max()
 
 
-def by_recursion(ops, result):
-    made = {name: (kind, inputs) for name, kind, inputs in ops}
-    found = {name: set() for name in made}
-
-    def ready(name):
-        return first(name) + (made[name][0] == "reduction") if name in made else 0
-
-    def first(name):
-        return max(map(ready, made[name][1]))
-
-    def compute(name, loop):
-        if name not in made:
-            return
-        loop = first(name) if made[name][0] == "reduction" or name == result else loop
-        if loop not in found[name]:
-            found[name].add(loop)
-            for one in made[name][1]:
-                compute(one, loop)
-
-    compute(result, None)
-    return {name: sorted(loops) for name, loops in found.items()}
-
-
-def loop_by_loop(ops, result):
-    made = {name: (kind, set(inputs)) for name, kind, inputs in ops}
-    known, numbers, current = {}, {}, 0
-    while len(numbers) < len(ops):
-        there = {name for name in known if known[name] < current}
-        while new := {
-            name
-            for name, (_, inputs) in made.items()
-            if name not in numbers and all(one not in made or one in there for one in inputs)
-        }:
-            numbers |= dict.fromkeys(new, current)
-            there |= {name for name in new if made[name][0] == "pointwise"}
-        known |= {name: current for name in numbers if name not in known}
-        current += 1
-    found = {name: [] for name in made}
-    for loop in reversed(range(current)):
-        wanted = {result} if numbers[result] == loop else set()
-        for name, (kind, _) in made.items():
-            is_used = any(name in made[other][1] for other in made if found[other])
-            if kind == "reduction" and numbers[name] == loop and is_used:
-                wanted.add(name)
-        while wanted:
-            name = wanted.pop()
-            if loop not in found[name]:
-                found[name].insert(0, loop)
-                inner = made[name][1] & set(made)
-                wanted |= {one for one in inner if made[one][0] == "pointwise"}
-                wanted |= {one for one in inner if numbers[one] == loop}
-    return found
-
-
 def with_the_first_apart(step, texts):
     texts = iter(texts)
     for text in texts:
@@ -122,7 +68,6 @@ def with_lengths_that_may_vary(step, texts):
 
 RIGHT = {
     "compile.one_graph": [by_arithmetic, by_torch_cond, with_a_helper, compiled_already],
-    "compile.loops": [by_recursion, loop_by_loop],
     "compile.steady_loop": [
         with_the_first_apart,
         in_one_tensor,

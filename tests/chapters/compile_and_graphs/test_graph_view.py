@@ -1,4 +1,4 @@
-"""The graph's picture in words, and the widget that draws a program that one chooses or types."""
+"""The graph's picture in words, and the widget that draws a program that one chooses."""
 
 import pytest
 
@@ -6,16 +6,11 @@ from course_utils.chapters.compile_and_graphs import draw_graph, graph_widget
 from tests.chapters.compile_and_graphs import tracing
 from tests.chapters.compile_and_graphs.tracing import trace
 
-
-def fails(x):
-    raise RuntimeError("no <tanh> here")
-
-
 PROGRAMS = {
     "x·y + 2": tracing.dead_square,
-    "an optimizer's step": tracing.sgd,
+    "an optimizer's step": lambda p, g, m: tracing.sgd(p, g, m),
     "two sums": tracing.softmax_like,
-    "fails": fails,
+    "a share": lambda x: x / x.sum(),
 }
 
 
@@ -38,23 +33,12 @@ def test_who_sees_no_picture_reads_the_graph():
 
 
 def test_picture_and_words_follow_every_control(widget):
-    program, typed, picture, reading = widget.children
+    program, picture, reading = widget.children
     assert "at most <b>2.33×</b> as fast" in reading.value
     before = bytes(picture.value)
     program.value = "two sums"
     assert bytes(picture.value) != before and "1.5×" in reading.value
-    typed.value = " x / x.sum() "
+    program.value = "a share"
     assert "fusing saves no pass" in reading.value
     program.value = "an optimizer's step"
-    assert typed.value == "" and "3.75×" in reading.value
-
-
-def test_a_wrong_expression_or_program_is_told_and_the_last_picture_stays(widget):
-    program, typed, picture, reading = widget.children
-    before = bytes(picture.value)
-    for wrong in ("x *", "w + 1", "x ** 2", "x / 0 / (1 / 0)", "(2).sum() + x"):
-        typed.value = wrong
-        assert bytes(picture.value) == before
-        assert reading.value.startswith("✗ ") and "\n" not in reading.value
-    program.value = "fails"
-    assert reading.value == "✗ no &lt;tanh&gt; here"
+    assert "3.75×" in reading.value

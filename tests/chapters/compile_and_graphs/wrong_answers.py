@@ -47,9 +47,6 @@ def looks_for_the_step_within(step, texts):
 
 
 SHIFT, SUM = "torch.where(y.sum() <= 0, y + 0.5, y)", "torch.where(y > 0, y, 0).sum()"
-LATEST, ENDED = "max(ready.get(one, 0) for one in inputs)", '(kind == "reduction")'
-AGAIN, WANTED = "found.get(one, set()).update(found[name])", "found[result].add(first[result])"
-ONCE = 'if kind == "reduction" and found[name]:'
 LABEL, CALL = '"step 0" if k == 0 else "later"', "step(text, label, 1 / (k + 1), means[-1:])"
 WRONG = {
     "compile.one_graph": [
@@ -83,28 +80,6 @@ WRONG = {
             raises_in_python={SUM: "torch.tanh(x).sume()"},
         ),
     ],
-    "compile.loops": changed(
-        "compile.loops",
-        a_loop_for_each_operator={LATEST: "len(first)"},
-        one_loop={LATEST: "0"},
-        depth={ENDED: "1"},
-        by_the_last_input_alone={LATEST: "ready.get(inputs[-1], 0)"},
-        a_new_loop_after_each_reduction={
-            LATEST: 'sum(kind == "reduction" for _, kind, _ in ops[: len(first)])'
-        },
-        counts_from_one={LATEST: "max(ready.get(one, 1) for one in inputs)"},
-        stores_what_is_cheap={"return {name: sorted(loops)": "return {name: sorted(loops)[:1]"},
-        dead_ones_too={"found = {name: set()": "found = {name: {first[name]}"},
-        everything_in_its_first_loop={AGAIN: "found.get(one, set()).add(first.get(one))"},
-        a_reduction_in_each_loop_that_uses_it={ONCE: "if False:"},
-        a_needless_reduction_as_well={ONCE: f"if {ENDED}:"},
-        one_step_back={"reversed(ops)": "ops"},
-        in_every_loop_until_the_last={
-            "sorted(loops)": "list(range(min(loops), max(loops) + 1)) if loops else []"
-        },
-        the_result_in_all_loops={WANTED: "found[result].update(first.values())"},
-        counts_loops={"sorted(loops)": "len(loops)"},
-    ),
     "compile.steady_loop": [
         slow_loop,
         gives_up_at_once,
