@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
 from itertools import pairwise, product
 from statistics import fmean
 from typing import Any
@@ -217,26 +216,18 @@ def _draw_box(axes: "style.Axes", layout: Layout, node: Node, small: float) -> N
 
 
 def graph_widget(trace: Tracer, programs: Mapping[str, Callable[..., Any]]) -> Controls:
-    """Shows the chosen program and what fusing it can gain, if memory sets the time.
+    """Shows one of the programs, and what fusing can gain.
 
-    `trace` is the page's tracer; it is given each program with the names of its parameters, but
-    for those that have a default. A program that can't be traced leaves the last picture.
+    `trace` is the page's tracer; it is given each program with the names of its parameters.
     """
-    shown: list[style.Picture] = []
 
     def draw(program: str) -> tuple[style.Picture, str]:
-        try:
-            given = inspect.signature(programs[program]).parameters.values()
-            names = [one.name for one in given if one.default is one.empty]
-            tape, result = trace(programs[program], names)
-            shown.append(draw_graph(program, tape, result))
-        except Exception as error:  # whatever a reader's own function raises
-            if not shown:
-                raise
-            return shown[-1], f"✗ {escape(str(error))}"
+        tape, result = trace(
+            programs[program], list(inspect.signature(programs[program]).parameters)
+        )
         bound = fuse(tape, result).bound
         gain = f"at most <b>{bound:.3g}×</b> as fast" if bound > 1 else "fusing saves no pass"
-        return shown[-1], f"if memory sets the time: {gain}"
+        return draw_graph(program, tape, result), f"if memory sets the time: {gain}"
 
     program = widgets.Dropdown(options=list(programs), description="program", **LOOK)
     title = "A program as a graph: its loops, and its passes before and after fusing"

@@ -1,20 +1,15 @@
-"""What the page's cells need besides the lesson: a cache, Inductor's text, another process."""
+"""What the page's cells need besides the lesson: a cache, Inductor's text, tables."""
 
 import logging
 import os
 import re
-import subprocess
-import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_utils.chapters.compile_and_graphs import load_exported
 from course_utils.chapters.compile_and_graphs.fresh_compiles import fresh, quietly
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
@@ -60,10 +55,9 @@ def inductor_text(fn: Callable[..., Any], *args: Tensor) -> str:
 
 
 def loop_in(text: str) -> str:
-    """The C++ or Triton function in what Inductor wrote, without the Python around it."""
-    found = re.search(r"r?'''\n(.*?)'''", text, re.DOTALL)
-    kept = (found[1] if found else text).strip().splitlines()
-    return "\n".join(line for line in kept if "div_error" not in line)
+    """The body of the loop in what Inductor wrote: the lines that make or store a `tmp`."""
+    lines = [line.strip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if re.match(r"(auto )?tmp\d+\b|tl\.store", line))
 
 
 def passes_in(text: str) -> int:
@@ -86,37 +80,16 @@ def first_reason(explained: Any) -> str:
 def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of training steps as text for a table; those whose step is a Measurement are live, ≈."""
 
-    def text(row: Mapping[str, Any], column: str) -> str | None:
-        if column not in row:
-            return None
+    def text(row: Mapping[str, Any], column: str) -> str:
         said = format_seconds(row[column])
-        live = isinstance(row["step_seconds"], Measurement)
-        return said if live else said.removeprefix("≈ ")
+        return said if isinstance(row["step_seconds"], Measurement) else said.removeprefix("≈ ")
 
     return [
         {
             "way": row["way"],
             "first step": text(row, "first_seconds"),
             "step": text(row, "step_seconds"),
-            "tokens/s": f"{row['tokens_per_s']:,.0f}" if "tokens_per_s" in row else None,
+            "tokens/s": f"{row['tokens_per_s']:,.0f}",
         }
         for row in rows
     ]
-
-
-def run_elsewhere(file: Path, batch: Tensor) -> Tensor:
-    """Returns an exported program's result for a batch, from a process that has only torch.
-
-    Raises: RuntimeError with the process's last line if it fails.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        given, result = Path(folder, "given.pt"), Path(folder, "result.pt")
-        torch.save(batch, given)
-        done = subprocess.run(
-            [sys.executable, "-I", load_exported.__file__, file, given, result],
-            capture_output=True, text=True, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(f"the other process failed: {done.stderr.strip().splitlines()[-1]}")
-        found: Tensor = torch.load(result)
-        return found
