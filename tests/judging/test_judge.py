@@ -110,13 +110,21 @@ def test_the_command_prints_objections_and_fails(keep, capsys):
     assert "python -m course_utils judge data/recorded/h200-x1\n" in how
 
 
+MOVED = {"n_bytes": 2**31}
 AS_MEASURED = GOOD["roofline_points"][0]
 TOO_MUCH = [
     ("rates", {"format": "FP16", "tflop_per_s": 1100}, "is above the 1009 of a H200"),
     ("rates", {"format": "FP8 E4M3", "tflop_per_s": 2100}, "dense peak in FP8 E4M3"),
     ("rates", {"format": "INT4", "tflop_per_s": 2100}, "the data sheet's highest"),
     ("flops", {"format": "TF32", "n": 4096, "flop_per_s": 6e14}, "dense peak in TF32"),
+    ("copies", {"way": "pinned", "gb_per_s": 65.0}, "PCIe 5 x16, its link to the host"),
+    ("host_device_copies", MOVED | {"way": "device to host", "gb_per_s": 70.0}, "to the host"),
+    ("host_device_copies", MOVED | {"way": "within a device", "gb_per_s": 4800.0}, "its memory"),
+    ("host_device_copies", MOVED | {"way": "device to device", "gb_per_s": 500.0}, "NVLink 4, its"),
+    ("stream", {"operation": "triad (GPU)", "gb_per_s": 9000.0}, "what its memory delivers"),
+    ("roofline_points", AS_MEASURED | {"seconds": 1e-4}, "n_bytes/seconds 1.074e+13 is above"),
     ("roofline_points", AS_MEASURED | {"seconds": 0.0}, "seconds: 0.0 is less"),
+    ("nccl_allreduce", {"gpus": 2, "n_bytes": 2**30, "seconds": 1e-3}, "its link to other GPUs"),
     ("nccl_allreduce", {"gpus": 2, "n_bytes": 2**30, "seconds": 1e-9}, "seconds: 1e-09 is less"),
     ("tokens", {"way": "eager", "tokens_per_s": 1e12}, "tokens_per_s: 1000000000000.0 is greater"),
     ("peaks", {"model": "s", "peak_bytes": 2 * 10**11, "outside_mib": 1}, "more than the GPU's"),
@@ -130,15 +138,19 @@ def test_what_the_data_sheet_or_the_memory_forbids_is_objected_to(keep, experime
     assert says in objection and "row 1: " in objection
 
 
+BRIDGED = MOVED | {"way": "device to device", "gb_per_s": 250.0}
+
+
 @pytest.mark.parametrize(
     "gpu, experiment, row, objections",
     [
+        ("NVIDIA A100 80GB PCIe", "host_device_copies", BRIDGED, 0),
         ("NVIDIA GeForce RTX 3090", "rates", {"format": "BF16", "tflop_per_s": 78.0}, 0),
         ("NVIDIA GeForce RTX 3090", "rates", {"format": "BF16", "tflop_per_s": 142.0}, 1),
         ("NVIDIA Z900", "rates", {"format": "BF16", "tflop_per_s": 1e4}, 0),
         (None, "rates", {"format": "FP32", "tflop_per_s": 1e4}, 0),
     ],
-    ids=["a GeForce's boost", "too much of it", "unknown", "a CPU"],
+    ids=["a bridge between PCIe boards", "a GeForce's boost", "too much of it", "unknown", "a CPU"],
 )
 def test_what_a_data_sheet_leaves_open_is_no_objection(
     keep, fake_machine, gpu, experiment, row, objections
