@@ -5,7 +5,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -50,12 +49,8 @@ def settled(read: Callable[[], int]) -> int:
 
 
 def own_bytes(processes: Iterable[BaseProcess]) -> int:
-    """Total unshared memory of those of these processes that still run (USS), in bytes."""
-    total = 0
-    for one in processes:
-        with suppress(psutil.NoSuchProcess):  # a worker of an earlier loader ends meanwhile
-            total += psutil.Process(one.pid).memory_full_info().uss
-    return total
+    """Total unshared memory of these processes (USS), in bytes."""
+    return sum(psutil.Process(one.pid).memory_full_info().uss for one in processes)
 
 
 def forget(paths: Iterable[Path]) -> bool:
