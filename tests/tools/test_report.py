@@ -49,7 +49,7 @@ def test_the_report_shows_the_age_of_evidence_and_an_exercise_whose_check_failed
     cases = junit(
         tmp_path / "a.xml",
         (f"notebooks.{FORMATS}.ipynb", "Cell 0", 5, ""),
-        (answers, "test_the_solution_passes_again_and_again[formats.kahan]", 1, ""),
+        (answers, "test_the_solution_passes_again_and_again[formats.stochastic]", 1, ""),
         (answers, "test_the_solution_passes_again_and_again[formats.to_fp8]", 1, ""),
         (answers, "test_a_wrong_answer_is_rejected_every_time[formats.to_fp8-x]", 1, "passed"),
     )
@@ -57,7 +57,7 @@ def test_the_report_shows_the_age_of_evidence_and_an_exercise_whose_check_failed
     journal = [noted("recorded", name="matmul", machine="H200", date=then)]
     chapters = report.by_chapter(cases, journal)
     chapter = chapters[FORMATS]
-    assert chapter.exercises_verified == ["formats.kahan"]
+    assert chapter.exercises_verified == ["formats.stochastic"]
     assert chapter.exercises_not_verified == ["formats.to_fp8"]
     assert chapter.recordings == [{"experiment": "matmul", "machine": "H200", "days_old": 12}]
     assert "1 recorded (H200, up to 12 days old)" in report.as_text(chapters, cases)

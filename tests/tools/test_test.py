@@ -45,7 +45,7 @@ def test_of_tests_about_every_chapter_only_the_named_ones_are_collected():
     tests = ["tests/pages/test_structure.py", "tests/pages/test_answers.py"]
     command = [sys.executable, "-m", "pytest", *only, *tests]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
-    assert "formats.kahan" in said or "test_answers.py: " in said
+    assert "formats.stochastic" in said or "test_answers.py: " in said
     assert "collectives.ring" not in said and "11_collectives" not in said
 
 
@@ -90,7 +90,7 @@ thorough = pytest.mark.thorough
             True,
         ),
         ([thorough()], {"stem": FORMATS}, [f"notebooks/solutions/{FORMATS}.ipynb"], True),
-        ([thorough()], {"exercise": "formats.kahan"}, [f"notebooks/{FORMATS}.ipynb"], True),
+        ([thorough()], {"exercise": "formats.stochastic"}, [f"notebooks/{FORMATS}.ipynb"], True),
     ],
 )
 def test_a_thorough_test_runs_where_what_it_guards_changed_lately(marks, params, changed, runs):

@@ -30,11 +30,6 @@ function render({ model, el }) {
   format.onchange = () => send("choose", format.value)
   // JupyterLab listens to keys as well: what is typed here stays here.
   root.addEventListener("keydown", (event) => event.stopPropagation())
-  bits.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
-    const place = [...bits.querySelectorAll("button")].indexOf(document.activeElement)
-    if (step && place >= 0) bits.querySelectorAll("button")[place + step]?.focus()
-  })
 
   function drawBits(state) {
     const focused = [...bits.querySelectorAll("button")].indexOf(document.activeElement)

@@ -48,31 +48,21 @@ def exactly(number: float) -> Number:
     return Fraction(number) if plain else number
 
 
-def nearest(fmt: Format, number: Number, overflow: str = "inf_or_nan") -> float:
-    """The value of the format for an exact number: rounded once, to nearest, ties to even.
+def nearest(fmt: Format, number: Number) -> float:
+    """The value of the format for a number: rounded to nearest, ties to even.
 
-    Through float64 by rounding to odd, which keeps a later rounding right (Boldo and
-    Melquiond 2008). Raises: those of `Format.round`.
+    It goes through float64: a fraction may round to the wrong side if it is nearer to the middle
+    of two values than float64 can tell. Raises: those of `Format.round`.
     """
-    if isinstance(number, float):
-        return float(fmt.round(number, overflow=overflow))
-    close = nearest_float(number)
-    inexact = math.isfinite(close) and Fraction(close) != number
-    if inexact and not _is_odd(close):
-        close = math.nextafter(close, math.inf if number > Fraction(close) else -math.inf)
-    return float(fmt.round(close, overflow=overflow))
+    return float(fmt.round(nearest_float(number)))
 
 
-def nearest_float(number: Fraction) -> float:
-    """The float64 nearest to a fraction; beyond the largest, infinity."""
+def nearest_float(number: Number) -> float:
+    """The float64 nearest to a number; beyond the largest, infinity."""
     try:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-
-
-def _is_odd(number: float) -> bool:
-    return int(Fraction(number) / Fraction(math.ulp(number))) % 2 == 1
 
 
 def decimal(number: Number) -> str:
@@ -141,9 +131,7 @@ class BitExplorer(anywidget.AnyWidget):
         return self.fmt.decode(self.code)
 
     def _take(self, fmt: Format, number: Number) -> None:
-        ends = not (fmt.has_infinity or fmt.has_nan)
-        rounded = nearest(fmt, number, "saturate" if ends else "inf_or_nan")
-        self.code, self.fmt, self.typed = fmt.encode(rounded), fmt, number
+        self.code, self.fmt, self.typed = fmt.encode(nearest(fmt, number)), fmt, number
 
     def _act(self, change: Any) -> None:
         request = change["new"]

@@ -19,39 +19,32 @@ MARKED = 40  # a line of fewer points marks each
 
 def exact_lines(
     title: str,
-    lines: Mapping[Any, Mapping[float, float] | np.ndarray],
+    lines: Mapping[Any, Mapping[float, float]],
     x_label: str,
     y_label: str,
     *,
-    x: np.ndarray | None = None,
     predicted: tuple[str, Mapping[float, float]] | None = None,
     look: Mapping[str, Mapping[str, Any]] | None = None,
     **how: Any,
 ) -> Picture:
-    """Lines of exact values by label or format: each a mapping, or an array over `x`.
+    """Lines of exact values by label or format.
 
     A label that begins with a format's name gives its line that format's colour; `look` adds to
     this. `predicted` is a label and a line from a formula, drawn dotted; `how` goes to
-    compare_lines. Raises: ValueError for an array that isn't as long as `x`.
+    compare_lines.
     """
     drawn: list[tuple[str, Any]] = []
     looks: dict[str, dict[str, Any]] = {}
     for label, line in lines.items():
-        name, points = getattr(label, "name", str(label)), _points(x, line)
-        drawn.append((name, Series.exact(points)))
+        name = getattr(label, "name", str(label))
+        drawn.append((name, Series.exact(dict(line))))
         colour = format_colour(name)
         looks[name] = {"color": colour} if colour else {}
-        looks[name] |= {"marker": "o" if len(points) < MARKED else ""}
+        looks[name] |= {"marker": "o" if len(line) < MARKED else ""}
         looks[name] |= (look or {}).get(name, {})
     if predicted:
         drawn.append((predicted[0], Series.predicted(dict(predicted[1]))))
     return compare_lines(title, drawn, x_label=x_label, y_label=y_label, look=looks, **how)
-
-
-def _points(x: np.ndarray | None, line: Any) -> dict[float, float]:
-    if isinstance(line, Mapping):
-        return dict(line)
-    return dict(zip(np.asarray(x).tolist(), np.asarray(line).tolist(), strict=True))
 
 
 def columns(title: str, values: Mapping[str, Any], digits: int = 6) -> "HTML":
@@ -76,9 +69,6 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "largest": f"{f.max:,.5g}",
                 "its bits": " ".join(part for part in f.bits(f.max) if part),
                 "smallest normal": power_of_two(f.min_normal)
-                if np.isfinite(f.min_normal)
-                else None,
-                "smallest subnormal": power_of_two(f.min_subnormal)
                 if np.isfinite(f.min_normal)
                 else None,
             }

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import gfloat
 import numpy as np
 from gfloat import FormatInfo, RoundMode
-from gfloat.types import Domain
 
 EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of ml_dtypes
 
@@ -105,10 +104,6 @@ class Format:
         return float(self.info.smallest)
 
     @property
-    def has_infinity(self) -> bool:
-        return self.info.domain == Domain.Extended
-
-    @property
     def has_nan(self) -> bool:
         return self.info.num_nans > 0
 
@@ -135,17 +130,16 @@ class Format:
         `rounding` is one of ROUNDINGS; "stochastic" rounds up with the probability of the
         remainder, drawn from `seed`. `overflow` says what becomes of values beyond `max` after
         rounding, infinity too: "saturate" gives ±max, "inf_or_nan" infinity where the format has
-        it, else NaN.
-        Raises: ValueError for an unknown name, and for NaN or an overflow that the format can't
-        hold; TypeError for what isn't a number.
+        it, else NaN. A format with neither saturates always, as OCP MX 1.0 says.
+        Raises: ValueError for an unknown name, and for NaN where the format has none; TypeError
+        for what isn't a number.
         """
         array, give_back = to_numpy(values)
         check_choice(rounding, ROUNDINGS, "rounding")
         check_choice(overflow, OVERFLOWS, "overflow")
-        mode, saturate = ROUNDINGS[rounding], overflow == "saturate"
-        if not self.has_nan:
-            self._refuse(array, saturate)
-            saturate = True  # what overflows was refused
+        if not self.has_nan and np.isnan(array).any():
+            raise ValueError(f"{self.name} has no NaN: replace it before rounding")
+        mode, saturate = ROUNDINGS[rounding], overflow == "saturate" or not self.has_nan
         bits: dict[str, Any] = {}
         if mode is RoundMode.Stochastic:
             drawn = np.random.default_rng(seed).integers(0, 2**STOCHASTIC_BITS, array.shape)
@@ -199,14 +193,6 @@ class Format:
     def lowest_exponent(self) -> int:
         """The exponent of the smallest normal numbers; the subnormals share its ulp."""
         return 1 - self.info.bias
-
-    def _refuse(self, array: np.ndarray, saturate: bool) -> None:
-        if np.isnan(array).any():
-            raise ValueError(f"{self.name} has no NaN: replace it before rounding")
-        beyond = (array > self.max) | (array < self.info.min)
-        if not saturate and beyond.any():
-            lacks = f"{self.name} has neither infinity nor NaN for {array[beyond].flat[0]:g}"
-            raise ValueError(f"{lacks}; its largest value is {self.max:g}: say overflow='saturate'")
 
 
 def check_choice(given: str, allowed: Collection[str], what: str) -> None:

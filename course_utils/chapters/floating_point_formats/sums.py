@@ -1,51 +1,12 @@
-"""Sums in a format, one addition after the other, and what an FP8 product on a GPU loses."""
+"""What an FP8 product on a GPU loses."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_utils.chapters.floating_point_formats.float_format import Format
 from course_utils.core.timing import measure
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """A number with + and − only, which rounds each result to its format."""
-
-    value: float
-    fmt: Format
-
-    def __add__(self, other: "Rounded") -> "Rounded":
-        return Rounded(self.fmt.round(self.value + other.value), self.fmt)
-
-    def __sub__(self, other: "Rounded") -> "Rounded":
-        return Rounded(self.fmt.round(self.value - other.value), self.fmt)
-
-
-def one_by_one(numbers: Sequence[Any], zero: Any) -> Any:
-    """The sum, each number added to the total so far. Error: up to n·u·Σ|x| (Higham 1993)."""
-    total = zero
-    for number in numbers:
-        total = total + number
-    return total
-
-
-def kahan(numbers: Sequence[Any], zero: Any) -> Any:
-    """The sum, what each addition lost added to the next number (Kahan 1965).
-
-    Error: up to 2u·Σ|x| while n is far below 1/u. In BF16 a sum of ones stalls at 65,536.
-    """
-    total = lost = zero
-    for number in numbers:
-        wanted = number - lost
-        grown = total + wanted
-        lost = (grown - total) - wanted
-        total = grown
-    return total
-
 
 N, CHECKED = 4096, 64
 Product = Callable[..., Tensor]  # of a (n, k) and b (n, k) in FP8, and whether to add fast

@@ -41,7 +41,7 @@ def test_the_bit_explorer_of_chapter_6_answers_clicks_and_keys(lab: Lab):
     shows("0.0999755859375")
     explorer.locator('[data-bit="0"]').click()
     shows("-0.0999755859375")
-    lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("Tab")
     lab.page.keyboard.press("Enter")  # the next bit, from the keyboard: 2^16 times as large
     shows("-6552")
     box.fill("1/3")
