@@ -3,95 +3,16 @@
 import copy
 import itertools
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from statistics import mean
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from course_utils.chapters.collectives.simulated_ranks import Deadlock, simulate
-from course_utils.chapters.data_parallelism.links import PlayedLink, apart
+from course_utils.chapters.data_parallelism.links import PlayedLink
 from course_utils.lesson.answers import compare
 from course_utils.lesson.exercises import Wrong, exercise
-
-Batches = list[tuple[Tensor, Tensor]]
-RATE, CLIP, STEPS = 0.1, 1.0, 10
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of `train_alone`: each rank's loss, that of all after the update, and the
-    gradient's norm before it is clipped.
-    """
-
-    losses: tuple[float, ...]
-    later: float
-    norm: float
-
-
-def train_alone(model: nn.Module, shards: list[Batches], enough: float) -> list[Step]:
-    """Trains in one process with the whole batches, as exercise 3's loop means; its steps."""
-    steps: list[Step] = []
-    for parts in zip(*shards, strict=True):
-        inputs, targets = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-        model.zero_grad()
-        errors = (model(inputs) - targets).square()
-        errors.mean().backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        with torch.no_grad():
-            for p in model.parameters():
-                p.sub_(RATE * torch.as_tensor(p.grad))
-            later = F.mse_loss(model(inputs), targets).item()
-        own = errors.detach().view(len(shards), -1).mean(1).tolist()
-        steps.append(Step(tuple(own), later, norm.item()))
-        if mean(own) < enough:
-            break
-    return steps
-
-
-def draw_problem(n: int) -> tuple[list[nn.Module], list[Batches], float]:
-    """Draws models and equal shards of `n` ranks, and the loss at which all are to stop.
-
-    In the problem every slip shows: see `_tells_slips`.
-    """
-    while True:
-        models: list[nn.Module] = [nn.Linear(3, 1) for _ in range(n)]
-        target = nn.Linear(3, 1)
-        inputs = torch.randn(n, STEPS, 4, 3)
-        with torch.no_grad():
-            targets = target(inputs) + 0.3 * torch.randn(n, STEPS, 4, 1)
-        shards = [list(zip(x, y, strict=True)) for x, y in zip(inputs, targets, strict=True)]
-        steps = train_alone(copy.deepcopy(models[0]), shards, 0.0)
-        enough = 1.05 * min(mean(step.losses) for step in steps)
-        if _tells_slips(steps, enough):
-            return models, shards, enough
-
-
-def _tells_slips(steps: Sequence[Step], enough: float) -> bool:
-    """Whether some gradients are clipped and others not, and a rank that looks at another loss
-    (one rank's, the smallest, the largest, that after the update) stops at another step.
-    """
-    stop = _first((mean(step.losses) for step in steps), enough)
-    norms = [step.norm for step in steps[: stop + 1]]
-    if not (2 < stop < STEPS - 1 and norms[-1] > 0.05 and min(norms) < 0.8 and max(norms) > 1.25):
-        return False
-    own = [_first(losses, enough) for losses in zip(*(step.losses for step in steps), strict=True)]
-    largest = _first((max(step.losses) for step in steps), enough)
-    later = _first((step.later for step in steps), enough)
-    return min(own) < stop < max(own) and stop not in (*own, largest, later)
-
-
-def _first(losses: Iterable[float], enough: float) -> int:
-    """Returns the first step whose loss is below the bound, or STEPS."""
-    return next((step for step, loss in enumerate(losses) if loss < enough), STEPS)
-
-
-def flat(model: nn.Module) -> Tensor:
-    """Returns all weights of a model as one vector."""
-    return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
 @exercise(
@@ -229,50 +150,6 @@ def _mean_gradients(models: Sequence[nn.Module], batch: Tensor) -> list[Tensor]:
 def _full(buckets: Sequence[Sequence[int]], ready: Sequence[int]) -> int:
     """Counts the buckets, in order, that have all their gradients."""
     return next((k for k, b in enumerate(buckets) if not {*b} <= {*ready}), len(buckets))
-
-
-@exercise(
-    "data_parallelism.train",
-    todo="write train(model, batches, net, enough) without the loop's three bugs.",
-    hints=(
-        "Compare with one process: which weights do the ranks begin with, what is clipped, and "
-        "who decides when it is enough?",
-        "net.broadcast(p, 0) for every parameter. Clip the averaged gradient. The loss that "
-        "decides is the mean over the ranks: then all stop together.",
-    ),
-)
-def check_train(train: Callable[[nn.Module, Batches, PlayedLink, float], None]) -> str:
-    """Replicas with different weights on 2 and 3 ranks must end with those of one process, which
-    may begin with any rank's weights, or with their mean.
-    """
-    for n in (2, 3):
-        models, shards, enough = draw_problem(n)
-        middle = copy.deepcopy(models[0])
-        start = torch.stack([flat(model) for model in models]).mean(0)
-        nn.utils.vector_to_parameters(start, middle.parameters())
-        wanted = [*copy.deepcopy(models), middle]
-        for model in wanted:
-            train_alone(model, shards, enough)
-
-        def work(link: PlayedLink, problem: Any = (models, shards, enough)) -> None:
-            models, shards, enough = problem
-            train(models[link.rank], list(shards[link.rank]), link, enough)
-
-        _play(n, work)
-        _require_replicas(f"{n} ranks: ", [flat(m) for m in models], [flat(m) for m in wanted])
-    return "2 and 3 ranks: the weights of one process with the whole batches, on each"
-
-
-def _require_replicas(case: str, found: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
-    for rank, x in enumerate(found):
-        if not x.isfinite().all():
-            raise Wrong(f"{case}at the end, rank {rank}'s weights are nan or infinite")
-        if not apart(x, found[0]) <= 1e-5:
-            far = f"{100 * apart(x, found[0]):.0f}% away from rank 0's"
-            raise Wrong(f"{case}at the end, rank {rank}'s weights are {far}: the replicas differ")
-    if not any(apart(found[0], right) <= 1e-4 for right in wanted):
-        far = f"{100 * apart(found[0], wanted[0]):.1f}% away from those of one process"
-        raise Wrong(f"{case}the replicas agree, and are {far} with the whole batches")
 
 
 def _play(n: int, work: Callable[[PlayedLink], None]) -> None:

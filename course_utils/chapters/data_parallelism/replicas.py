@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course_utils.chapters.collectives.by_hand import slowest_seconds
 from course_utils.chapters.data_parallelism.links import ClockLink, CountedLink
 from course_utils.figures.timeline import Span
 from course_utils.workloads.addition import ALPHABET, LINE, Addition, answer_loss
@@ -36,11 +35,6 @@ def backward(model: nn.Module, batch: int = 0) -> None:
 @cache
 def _train() -> Tensor:
     return Addition().train
-
-
-def race(steps: Mapping[str, Step]) -> dict[str, float]:
-    """Seconds of a step on the slowest rank, by way."""
-    return {way: slowest_seconds(step, 1, 0) for way, step in steps.items()}
 
 
 def count(
@@ -110,15 +104,6 @@ def watch(link: ClockLink, of: Any) -> Watched:
         hook.remove()
     sent = [s for s in link.spans if s.label == "all_reduce"]
     return Watched(forward[-1] - began, {n: at - began for n, at in ready.items()}, end, sent)
-
-
-def watch_all(link: ClockLink, cases: Mapping[Any, Any]) -> dict[Any, Watched]:
-    """Returns a watched step of each case, on rank 0; the others wait, and return nothing."""
-    found = {}
-    if dist.get_rank() == 0:
-        found = {case: watch(link, of) for case, of in cases.items()}
-    dist.barrier()
-    return found
 
 
 def inputs(device: torch.device | str) -> Tensor:

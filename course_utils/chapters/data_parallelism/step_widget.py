@@ -1,13 +1,11 @@
 """A widget: the timeline of a data-parallel step, and its efficiency, for a cluster you choose."""
 
 from dataclasses import replace
-from functools import partial
 
 import ipywidgets as widgets
 
 from course_utils.chapters.collectives.costs import Link
 from course_utils.chapters.data_parallelism.scaling import Cluster, step_spans
-from course_utils.core.measurement import format_ratio
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import Picture
 from course_utils.figures.timeline import draw
@@ -17,13 +15,10 @@ LATENCY = 5e-6
 LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink": 450e9}
 
 
-def step_timeline(measured: float | None = None) -> Controls:
-    """Makes the widget: controls of the cluster and the model above the two rows of a step.
-
-    `measured` is the reader's own efficiency, shown beside the predicted one.
-    """
+def step_timeline() -> Controls:
+    """Makes the widget: controls of the cluster and the model above the two rows of a step."""
     return Controls(
-        partial(draw_step, measured=measured),
+        draw_step,
         "One step: forward and backward on one row, the buckets' all_reduces on the other",
         ranks=slider("ranks", [2**k for k in range(1, 11)], 8),
         tokens=slider("tokens a rank", [2**k for k in range(9, 18)], 16384),
@@ -41,9 +36,8 @@ def draw_step(
     bucket: int,
     link: str,
     overlap: bool,
-    measured: float | None,
 ) -> tuple[Picture, str]:
-    """Draws the step, and returns its efficiency as HTML, with the reader's own beside it.
+    """Draws the step, and returns its efficiency as HTML.
 
     A step takes 6 FLOP a token and parameter. Gradients are cut into buckets of FP32 and sent in
     BF16, as DDP does under its `bf16_compress_hook`.
@@ -59,5 +53,4 @@ def draw_step(
     hidden = "hidden where they can be" if overlap else "after the backward pass"
     title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
-    own = "" if measured is None else f" · your ranks, measured: <b>{format_ratio(measured)}</b>"
-    return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said + own
+    return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said

@@ -1,10 +1,7 @@
 """Right answers to chapter 12's exercises, in other ways than the worked solutions."""
 
-import numpy as np
 import torch
-from torch.nn import functional as F
 
-from tests.chapters.data_parallelism.wrong_answers import BROADCAST
 from tests.support.patches import changed
 
 
@@ -69,43 +66,6 @@ def gradients_that_are_views(model, limit, net):
         p.register_post_accumulate_grad_hook(ready)
 
 
-def an_optimizer(model, batches, net, enough):
-    for p in model.parameters():
-        net.broadcast(p.data, 0)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for inputs, targets in batches:
-        optimizer.zero_grad()
-        loss = F.mse_loss(model(inputs), targets)
-        loss.backward()
-        for p in model.parameters():
-            p.grad /= net.n
-            net.all_reduce(p.grad)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        net.all_reduce(loss)
-        if loss.item() / net.n < enough:
-            return
-
-
-def gradients_and_loss_in_one_message(model, batches, net, enough):
-    for p in model.parameters():
-        net.broadcast(p.data, 0)
-    for inputs, targets in batches:
-        model.zero_grad()
-        loss = F.mse_loss(model(inputs), targets)
-        loss.backward()
-        x = torch.cat([*(p.grad.flatten() for p in model.parameters()), loss.detach()[None]])
-        net.all_reduce(x)
-        *gradient, mean = (x / net.n).tolist()
-        torch.nn.utils.vector_to_parameters(
-            torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-            - 0.1 * torch.tensor(gradient) / max(1, np.linalg.norm(gradient)),
-            model.parameters(),
-        )
-        if mean < enough:
-            break
-
-
 RIGHT = {
     "data_parallelism.average": [
         other_tensors_in_the_list,
@@ -121,17 +81,6 @@ RIGHT = {
                 "(flat / net.n)": "flat",
             },
             new_gradients={"p.grad.copy_(part.view_as(p))": "p.grad = part.view_as(p).clone()"},
-        ),
-    ],
-    "data_parallelism.train": [
-        an_optimizer,
-        gradients_and_loss_in_one_message,
-        *changed(
-            "data_parallelism.train",
-            begins_with_the_last_ranks_weights={BROADCAST: "net.broadcast(p, net.n - 1)"},
-            begins_with_the_mean_of_the_weights={
-                BROADCAST: "net.all_reduce(p)\n        p.data /= net.n"
-            },
         ),
     ],
 }

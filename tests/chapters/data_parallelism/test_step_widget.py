@@ -8,10 +8,10 @@ def _share(reading):
 
 
 def test_the_widget_answers_its_controls():
-    widget = step_timeline(measured=0.5)
+    widget = step_timeline()
     ranks, _, _, bucket, link, overlap, picture, reading = widget.children
     first = bytes(picture.value)
-    assert first.startswith(b"\x89PNG") and "your ranks, measured" in reading.value
+    assert first.startswith(b"\x89PNG")
     ranks.value = 64
     share = _share(reading)
     bucket.value = 100

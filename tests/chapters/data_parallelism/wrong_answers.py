@@ -6,16 +6,6 @@ MEAN = "gradient /= total"
 FULL, SENT_BACK = "size + p.nbytes > limit", "p.grad.copy_(part.view_as(p))"
 HOOKED = "while len(sent) < len(buckets) and ready.issuperset(buckets[len(sent)]):"
 BEHIND = "sum(buckets[:len(sent) + 2], [])"
-BROADCAST, BACKWARD = "net.broadcast(p, 0)", "        loss.backward()\n"
-CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
-UPDATE = """        with torch.no_grad():
-            for p in model.parameters():
-                p -= 0.1 * p.grad
-"""
-LOSS = "loss.detach() / net.n"
-ALONE = {LOSS: "loss.detach()", "        net.all_reduce(mean)\n": ""}
-CLIPS_FIRST = {CLIP: "", BACKWARD: BACKWARD + CLIP}
-BELOW = {LOSS: "(loss.detach() < enough).float()"}
 WRONG = {
     "data_parallelism.average": changed(
         "data_parallelism.average",
@@ -51,34 +41,5 @@ WRONG = {
         first_parameter_first={"reversed(list(model.parameters()))": "model.parameters()"},
         only_one_step={"        if len(sent) == len(buckets):\n": "        if False:\n"},
         one_bucket_behind={HOOKED: HOOKED.replace("buckets[len(sent)]", BEHIND)},
-    ),
-    "data_parallelism.train": changed(
-        "data_parallelism.train",
-        as_on_the_page={BROADCAST: "pass"} | CLIPS_FIRST | ALONE,
-        own_weights={BROADCAST: "pass"},
-        the_same_weights_and_own_biases={BROADCAST: f"{BROADCAST}\n        break"},
-        begins_at_zero={BROADCAST: "p.data.zero_()"},
-        clips_before_the_average=CLIPS_FIRST,
-        divides_what_was_clipped={
-            "            p.grad /= net.n\n": "",
-            "0.1 * p.grad": "0.1 * p.grad / net.n",
-        },
-        does_not_clip={CLIP: ""},
-        clips_each_parameter={
-            CLIP: "        for p in model.parameters():\n    "
-            + CLIP.replace("model.parameters()", "p")
-        },
-        gradients_pile_up={"        model.zero_grad()\n": ""},
-        stops_alone=ALONE,
-        rank_0_stops_all={LOSS: "loss.detach() * (net.rank == 0)"},
-        stops_with_the_first=BELOW | {"mean < enough": "mean > 0"},
-        stops_with_the_last=BELOW | {"mean < enough": "mean == net.n"},
-        stops_by_the_loss_afterwards={
-            "mean =": "loss = F.mse_loss(model(inputs), targets)\n        mean ="
-        },
-        stops_before_the_last_update={UPDATE: "", "break": f"break\n{UPDATE}"},
-        one_weight_of_nan={
-            "break": "break\n    next(model.parameters()).data[0, 0] = float('nan')"
-        },
     ),
 }
