@@ -11,7 +11,7 @@ from course_utils.chapters.profiling import diagnosis
 from course_utils.core.evidence import Row, published
 from course_utils.lesson.answers import against
 from course_utils.lesson.exercises import exercise
-from snapshots_and_traces.traces.intervals import covered, length, union, within
+from snapshots_and_traces.traces.intervals import covered, length, union
 from snapshots_and_traces.traces.trace import Trace
 
 Moments = list[tuple[int, int]]
@@ -38,31 +38,6 @@ def _random(count: int) -> Moments:
 def _union(moments: Moments) -> np.ndarray:
     both = np.array(moments, float).reshape(-1, 2)
     return union(both[:, 0], both[:, 1])
-
-
-@exercise(
-    "profiling.idle_share",
-    todo="write idle_share(kernels, begin, end).",
-    hints=(
-        "A kernel that crosses an edge counts up to it: from max(first, begin) to min(last, end). "
-        "For one that lies outside, the end is then before the begin: leave it out.",
-        "While two streams run at once, the time counts once: take the length of the union of "
-        "the cut kernels, divide it by end − begin, and subtract that from 1.",
-    ),
-)
-def check_idle_share(idle_share: Callable[..., Any]) -> str:
-    """Tries each edge alone, then random kernels on several streams, in windows that differ."""
-    cases = []
-    for kernels in (*EDGES, *map(_random, (1, 2, 3, 5, 8) * 8)):
-        times, later = random.randrange(1, 5), random.randrange(0, 500)
-        moved = [(times * begin + later, times * end + later) for begin, end in kernels]
-        cases.append((moved, times * 100 + later, times * 200 + later))
-
-    def reference(kernels: Moments, begin: int, end: int) -> float:
-        return 1 - length(within(_union(kernels), begin, end)) / (end - begin)
-
-    against(idle_share, reference, cases)
-    return f"{len(EDGES)} edges, and random kernels"
 
 
 @exercise(

@@ -10,9 +10,6 @@ from course_utils.core.gpus import GPUS, gpu_specs
 from course_utils.lesson.answers import against, as_number
 from course_utils.lesson.exercises import exercise
 
-TENSOR = ("TF32", "BF16", "FP8")
-SPREAD = 0.01  # what rounding a rate to three digits and a clock to two may change
-
 
 @exercise(
     "machine.layer_norm",
@@ -90,43 +87,3 @@ def _late() -> Layer:
     turns = random.randint(2_000_000, 3_000_000) + 0.5
     bytes_a_line = 2 * (2 * width + width * width / turns)
     return width, width, 2, 2 * width * width * bytes_per_s / bytes_a_line, bytes_per_s
-
-
-@exercise(
-    "machine.counts_zeros",
-    todo="write counts_zeros(processors, ghz, flop_per_cycle, tflop_per_s): a set of dtypes.",
-    hints=(
-        "How many TFLOP/s can the chip do if every multiprocessor works in every cycle?",
-        "GHz are 10⁹ cycles a second, TFLOP/s 10¹². The printed rate is near that, or near "
-        "twice that: put the border between the two.",
-    ),
-)
-def check_counts_zeros(counts_zeros: Callable[..., Any]) -> str:
-    """The A100's sheet, then random ones, the first of which are as far off as rounding allows."""
-    a100 = {"FP32": 128, "TF32": 1024, "BF16": 2048}, {"FP32": 19.5, "TF32": 312, "BF16": 624}
-    off = [1 + SPREAD, 1 - SPREAD] * 10 + [1 + random.uniform(-SPREAD, SPREAD) for _ in range(40)]
-    against(counts_zeros, _doubled, [(108, 1.41, *a100), *map(_sheet, off)])
-    return "the A100's sheet and 60 random ones, with none, some and all tensor rates doubled"
-
-
-Sheet = tuple[int, float, dict[str, int], dict[str, float]]
-
-
-def _sheet(off: float) -> Sheet:
-    """A sheet whose rates are `off` times what its other numbers give; some count zeros."""
-    processors, ghz = random.randint(20, 160), round(random.uniform(1, 2.5), 2)
-    first = random.choice((512, 1024, 2048))
-    per_cycle = {"FP32": random.choice((128, 256))}
-    per_cycle |= {name: first * 2**k for k, name in enumerate(TENSOR)}
-    printed = {}
-    for name, each in per_cycle.items():
-        doubled = 2 if name in TENSOR and random.random() < 0.5 else 1
-        printed[name] = float(f"{doubled * processors * ghz * each / 1000 * off:.3g}")
-    return processors, ghz, per_cycle, printed
-
-
-def _doubled(
-    processors: int, ghz: float, flop_per_cycle: dict[str, int], tflop_per_s: dict[str, float]
-) -> set[str]:
-    dense = {name: processors * ghz * each / 1000 for name, each in flop_per_cycle.items()}
-    return {name for name, printed in tflop_per_s.items() if printed > 1.5 * dense[name]}

@@ -1,28 +1,6 @@
 """Right answers to chapter 03's exercises, in other ways than the worked solutions."""
 
-import numpy as np
-
 from tests.chapters.profiling import diagnoses
-
-
-def tick_by_tick(kernels, begin, end):
-    idle = sum(not any(a <= t < b for a, b in kernels) for t in range(begin, end))
-    return idle / (end - begin)
-
-
-def in_an_array(kernels, begin, end):
-    busy = np.zeros(end - begin, bool)
-    for a, b in kernels:
-        busy[max(0, a - begin) : max(0, b - begin)] = True
-    return 1 - busy.mean()
-
-
-def by_gaps(kernels, begin, end):
-    idle, reached = 0, begin
-    for a, b in sorted(kernels):
-        idle += max(0, min(a, end) - reached)
-        reached = max(reached, min(b, end))
-    return (idle + end - reached) / (end - begin)
 
 
 def exposed_tick_by_tick(messages, computing):
@@ -51,7 +29,6 @@ def step_by_step(run):
 
 
 RIGHT = {
-    "profiling.idle_share": [tick_by_tick, in_an_array, by_gaps],
     "profiling.exposed_communication": [exposed_tick_by_tick, by_edges],
     "profiling.mfu": [step_by_step],
     "profiling.diagnose": diagnoses.RIGHT,

@@ -3,34 +3,9 @@
 from tests.chapters.profiling import diagnoses
 from tests.support.patches import changed
 
-
-def looks_at_the_last_end_only(kernels, begin, end):
-    idle, reached = 0, begin
-    for a, b in sorted(kernels):
-        idle += max(0, min(a, end) - reached)
-        reached = min(b, end)
-    return (idle + max(0, end - reached)) / (end - begin)
-
-
-CUT = "[(max(first, begin), min(last, end)) for first, last in kernels]"
 EXPOSED = "length(messages + computing) - length(computing)"
 HIDDEN = "(length(messages) + length(computing) - length(messages + computing))"
 WRONG = {
-    "profiling.idle_share": [
-        looks_at_the_last_end_only,
-        *changed(
-            "profiling.idle_share",
-            adds_the_kernels={"length(inside)": "sum(last - first for first, last in inside)"},
-            forgets_the_edges={"length(inside)": "length(kernels)"},
-            drops_what_crosses_an_edge={
-                CUT: "[k for k in kernels if begin <= k[0] <= k[1] <= end]"
-            },
-            from_first_to_last={
-                "(end - begin)": "(max(b for _, b in inside) - min(inside)[0]) if inside else 1"
-            },
-            sorts_the_callers_list={"    cut =": "    kernels.sort()\n    cut ="},
-        ),
-    ],
     "profiling.exposed_communication": changed(
         "profiling.exposed_communication",
         all_of_it={EXPOSED: "length(messages)"},

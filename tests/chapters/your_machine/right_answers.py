@@ -23,9 +23,4 @@ RIGHT = {
         turning_batch_by_search,
         *changed("machine.turning_batch", or_infinity={"return None": "return math.inf"}),
     ],
-    "machine.counts_zeros": changed(
-        "machine.counts_zeros",
-        at_a_smaller_ratio={"1.5": "1.1"},
-        names_one_by_one={"return {": "yield from {", "1.5": "1.9"},
-    ),
 }
