@@ -1,4 +1,4 @@
-"""A published step of ResNet-50 under DDP on 2 × A100, for a timeline."""
+"""A published step of ResNet-50 under DDP on 2 × A100, for a timeline; its parameters' sizes."""
 
 import re
 from dataclasses import replace
@@ -33,6 +33,19 @@ def ddp_spans(start: float = 0.0, end: float = 1.0) -> list[Span]:
         for span in found
         if span.end > start and span.start < end
     ]
+
+
+def resnet50_sizes() -> list[int]:
+    """Bytes of ResNet-50's parameters in FP32, in the order of torchvision's model (He et al.)."""
+    counts, inside = [64 * 3 * 49, 64, 64], 64
+    for blocks, width in ((3, 64), (4, 128), (6, 256), (3, 512)):
+        for block in range(blocks):
+            for weight, norm in ((inside, 1), (9 * width, 1), (width * 4, 4)):
+                counts += [weight * width, norm * width, norm * width]
+            if block == 0:  # the shortcut's
+                counts += [inside * 4 * width, 4 * width, 4 * width]
+            inside = 4 * width
+    return [4 * count for count in (*counts, 2048 * 1000, 1000)]
 
 
 @cache

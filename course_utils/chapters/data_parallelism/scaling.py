@@ -46,19 +46,20 @@ def efficiency(cluster: Cluster, flops: float, n_bytes: float, buckets: int = 1)
 
 
 def step_spans(
-    cluster: Cluster, flops: float, n_bytes: float, buckets: int = 1, overlap: bool = True
+    compute: float, backward: float, ready: list[float], took: list[float], overlap: bool = True
 ) -> list[Span]:
-    """Returns one device's step as spans on two rows, `compute` and `network`."""
-    compute = flops / cluster.flops_per_s
-    forward, backward = (1 - BACKWARD) * compute, BACKWARD * compute
+    """Returns one device's step as spans on two rows, `compute` and `network`.
+
+    A step of `compute` seconds ends with its backward pass. `ready` has the seconds of that pass
+    after which each bucket is full, `took` those of its all_reduce.
+    """
+    begin, free = compute - backward, 0.0
     spans = [
-        Span("compute", "forward", 0.0, forward, "forward"),
-        Span("compute", "backward", forward, compute, "backward"),
+        Span("compute", "forward", 0.0, begin, "forward"),
+        Span("compute", "backward", begin, compute, "backward"),
     ]
-    one, free = messages_seconds(cluster, n_bytes, buckets) / buckets, 0.0
-    for bucket in range(buckets if one else 0):
-        ready = forward + backward * (bucket + 1) / buckets if overlap else compute
-        start = max(ready, free)
-        free = start + one
-        spans.append(Span("network", "all_reduce", start, free, f"{bucket + 1}"))
+    for bucket, (full, seconds) in enumerate(zip(ready, took, strict=True), 1):
+        start = max(begin + full if overlap else compute, free)
+        free = start + seconds
+        spans.append(Span("network", "all_reduce", start, free, str(bucket)))
     return spans

@@ -1,56 +1,75 @@
 """A widget: the timeline of a data-parallel step, and its efficiency, for a cluster you choose."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import accumulate
 
 import ipywidgets as widgets
+import torch
 
-from course_utils.chapters.collectives.costs import Link
-from course_utils.chapters.data_parallelism.scaling import Cluster, step_spans
+from course_utils.chapters.collectives.costs import Link, ring_seconds
+from course_utils.chapters.data_parallelism.scaling import BACKWARD, step_spans
 from course_utils.figures.controls import LOOK, Controls, slider
 from course_utils.figures.style import Picture
 from course_utils.figures.timeline import draw
+from course_utils.workloads.gpt import GPT, GPTConfig
 
-FLOPS_PER_S = 4e14  # what published trainings get from an H100 in BF16 (MFU of about 0.4)
 LATENCY = 5e-6
 LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink": 450e9}
+GPTS = {"GPT small": (12, 768), "GPT medium": (24, 1024), "GPT XL": (48, 1600)}  # layers, width
+Buckets = Callable[[list[int], int, int], list[int]]
 
 
-def step_timeline() -> Controls:
-    """Makes the widget: controls of the cluster and the model above the two rows of a step."""
+def step_timeline(ddp_buckets: Buckets) -> Controls:
+    """Makes the widget: controls of the cluster and the model above the two rows of a step.
+
+    `ddp_buckets` gives the bytes of the buckets from those of the parameters, in FP32, from the
+    limit of the first bucket and that of the others.
+    """
     return Controls(
-        draw_step,
+        partial(draw_step, ddp_buckets),
         "One step: forward and backward on one row, the buckets' all_reduces on the other",
         ranks=slider("ranks", [2**k for k in range(1, 11)], 8),
-        tokens=slider("tokens a rank", [2**k for k in range(9, 18)], 16384),
-        millions=slider("parameters, millions", [124, 350, 1300], 350),
-        bucket=slider("bucket_cap_mb", [25, 50, 100, 200, 400], 25),
+        model=slider("model", list(GPTS), "GPT small"),
+        milliseconds=slider("C, ms", [5, 11, 23, 45, 90, 180, 360, 720], 45),
+        cap=slider("bucket_cap_mb", [25, 50, 100, 200, 400], 25),
         link=slider("link of a rank", list(LINKS), "100 Gbit/s"),
         overlap=widgets.Checkbox(True, description="overlap with the backward pass", **LOOK),
     )
 
 
+@cache
+def parameter_bytes(model: str) -> tuple[int, ...]:
+    """Bytes of a GPT's parameters in FP32, from the first layer on; its embedding comes first."""
+    layers, width = GPTS[model]
+    with torch.device("meta"):
+        gpt = GPT(GPTConfig(50257, 1024, layers, width // 64, width))
+    return tuple(p.nbytes for p in gpt.parameters())
+
+
 def draw_step(
+    ddp_buckets: Buckets,
     ranks: int,
-    tokens: int,
-    millions: int,
-    bucket: int,
+    model: str,
+    milliseconds: int,
+    cap: int,
     link: str,
     overlap: bool,
 ) -> tuple[Picture, str]:
     """Draws the step, and returns its efficiency as HTML.
 
-    A step takes 6 FLOP a token and parameter. Gradients are cut into buckets of FP32 and sent in
-    BF16, as DDP does under its `bf16_compress_hook`.
+    Two thirds of a step are its backward pass. Gradients are sent in BF16, over a ring.
     """
-    flops, n_bytes = 6e6 * tokens * millions, 2e6 * millions
-    buckets = max(1, round(4 * millions / bucket))
-    cluster = Cluster(ranks, FLOPS_PER_S, Link(LATENCY, 1 / LINKS[link]))
-    spans = step_spans(cluster, flops, n_bytes, buckets, overlap)
-    if buckets > 20:
-        spans = [replace(span, note="") if span.row == "network" else span for span in spans]
-    computing = sum(span.seconds for span in spans if span.row == "compute")
-    share = computing / max(span.end for span in spans)
+    sizes, compute = list(parameter_bytes(model)), milliseconds / 1000
+    backward = BACKWARD * compute
+    buckets = ddp_buckets(sizes, (1 if cap == 25 else cap) * 2**20, cap * 2**20)
+    passed = [*accumulate(buckets, initial=sizes[0])][1:]  # the embedding is used first, too
+    ready = [backward * min(1, done / sum(sizes)) for done in passed]
+    wire = Link(LATENCY, 1 / LINKS[link])
+    took = [ring_seconds(wire, ranks, size / 2) for size in buckets]
+    spans = step_spans(compute, backward, ready, took, overlap)
+    share = compute / max(span.end for span in spans)
     hidden = "hidden where they can be" if overlap else "after the backward pass"
-    title = f"{ranks} ranks, {buckets} buckets, {hidden}: efficiency {share:.0%}"
+    title = f"{ranks} ranks, {link}: {len(buckets)} buckets, {hidden}, efficiency {share:.0%}"
     said = f"efficiency <b>{share:.0%}</b>: {ranks} ranks do the work of {ranks * share:.1f}"
     return draw(spans, title, exact=True, colours={"all_reduce": "#009E73"}), said

@@ -76,7 +76,9 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         "(1, 2, 4, 8)": "(1, 4)",
         "(4, 2, 1)": "[1]",
         "import real_steps\\n": (
-            "import real_steps; real_steps.GPTConfig.small = real_steps.GPTConfig.tiny\\n"
+            "import real_steps\\n"
+            "from types import SimpleNamespace\\n"
+            "real_steps.GPTConfig = SimpleNamespace(small=real_steps.GPTConfig.tiny)\\n"
         ),
     },
 }
