@@ -72,9 +72,8 @@ def passes_in(text: str) -> int:
 
 def first_reason(explained: Any) -> str:
     """The first line of the first reason for a break that `torch._dynamo.explain` found."""
-    if explained.break_reasons:
-        return str(explained.break_reasons[0].reason).partition("\n")[0]
-    return "–" if explained.graph_count else "a break in a loop: the function is skipped"
+    reasons = explained.break_reasons
+    return str(reasons[0].reason).partition("\n")[0] if reasons else "–"
 
 
 def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
