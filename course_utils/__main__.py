@@ -191,12 +191,10 @@ def _progress(options: argparse.Namespace) -> int:
 
 
 def _predict(_options: argparse.Namespace) -> int:
-    from course_utils.chapters.trading_compute_for_memory import ladder_peaks
     from course_utils.core.files import ROOT
     from course_utils.memory import kept_predictions
 
-    for kept in (kept_predictions, ladder_peaks):
-        print(f"Stored in {kept.store().relative_to(ROOT)}")
+    print(f"Stored in {kept_predictions.store().relative_to(ROOT)}")
     return 0
 
 

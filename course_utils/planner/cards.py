@@ -11,8 +11,8 @@ RESERVED = 1.25  # of what is allocated; enough for 25 of the 29 published runs
 def cards(recipe: str = "FP32") -> dict[str, float]:
     """Bytes of memory of some GPUs, by title, that compute in the recipe's formats.
 
-    Sizes are as sold: 16, 24, 80 and 141 times 10⁹ bytes. A driver may show some percent more,
-    and a desktop uses some of it. A T4 has no BF16.
+    Sizes are as sold: 16, 24, 80 and 141 times 10⁹ bytes. A driver may show some percent more
+    or less, and a desktop uses some of it. A T4 has no BF16.
     """
     found = {title: gpu_specs(title) for title in TITLES}
     return {

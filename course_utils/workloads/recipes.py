@@ -28,11 +28,6 @@ class Recipe:
     scales_loss: bool = False
     kahan: bool = False
 
-    @property
-    def bytes_per_parameter(self) -> int:
-        """Bytes of weight, gradient and Adam's states (and Kahan's), without autocast's copies."""
-        return (4 + self.kahan) * self.weights.itemsize
-
     def optimizer(
         self, parameters: Iterable[Tensor], lr: float, **kwargs: object
     ) -> torch.optim.Adam:

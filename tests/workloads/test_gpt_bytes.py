@@ -38,7 +38,3 @@ def test_the_formula_is_the_count_to_the_byte(name, batch, config):
     found = counted_step(RECIPES[name], config, batch).before("backward").n_bytes
     for kind, n_bytes in step_bytes(RECIPES[name], config, batch).items():
         assert found[kind] == n_bytes, kind
-
-
-def test_a_parameter_costs_16_bytes_8_pure_and_10_with_kahan():
-    assert [RECIPES[name].bytes_per_parameter for name in COUNTED] == [16, 16, 8, 10]

@@ -7,7 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "blockers": "find_blockers",
         "queue_widget": "command_queue",
-        "side_by_side": "drain hold three_times",
+        "side_by_side": "hold",
         "streams": "queue_spans",
     },
 )

@@ -43,17 +43,17 @@ def draw_day(
     """The day's pieces, and as HTML the share kept in the long run, and the best interval's."""
     between = gpu_hours * HOUR / gpus
     run = pieces(_stops(between), 8 * ROW, 60 * minutes, save_seconds, RESTART_SECONDS)
-    best = (2 * save_seconds * between) ** 0.5
+    best = (2 * save_seconds * between) ** 0.5 - save_seconds
     kept, most = (
         share_kept(x, save_seconds, RESTART_SECONDS, between) for x in (60 * minutes, best)
     )
-    stopped = "hours" if between >= HOUR else "minutes"
-    mean = between / (HOUR if between >= HOUR else 60)
+    unit, name = (HOUR, "hours") if between >= HOUR else (60, "minutes")
     said = (
-        f"a stop every {mean:.3g} {stopped} · kept in the long run: <b>{kept:.0%}</b> · best by "
-        f"√(2δM): a save every <b>{best / 60:.2g} minutes</b>, which keeps <b>{most:.0%}</b>"
+        f"a stop every {between / unit:.3g} {name} · kept in the long run: <b>{kept:.0%}</b> · "
+        f"best by √(2δM) − δ: every <b>{best / 60:.2g} minutes</b>, which keeps <b>{most:.0%}</b>"
     )
-    return _draw_rows(run, f"{gpus:,} GPUs, a save every {minutes} minutes: one day"), said
+    day = f"{gpus:,} GPUs, a save every {minutes} minutes: one day ({kept:.0%} kept in a long run)"
+    return _draw_rows(run, day), said
 
 
 def _stops(between: float) -> list[float]:

@@ -15,11 +15,10 @@ import psutil
 from course_utils.core import files
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement
-from course_utils.core.timing import OthersClock, measure
+from course_utils.core.timing import measure
 
 Batches = Callable[[Iterable[Any]], Iterable[Any]]
 new_folder = files.new_folder
-Watch = OthersClock  # since it was made: for a claim's `timed`
 
 
 def prepare() -> None:

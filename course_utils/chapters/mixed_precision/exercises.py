@@ -3,17 +3,14 @@
 import math
 import random
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
-from course_utils.lesson.answers import against, close, compare, shown
+from course_utils.lesson.answers import close, compare, shown
 from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.memory import counting
-from course_utils.workloads.recipes import RECIPES, Recipe, autocast
 
 
 @exercise(
@@ -140,54 +137,3 @@ def _check_clipped(
     if not torch.allclose(moved, want, rtol=1e-2, atol=1e-5):
         what = "an infinity: no step" if spoil != 1.0 else f"a step of norm {want.norm():.4g}"
         raise Wrong(f"step {step + 1} should be {what}; the weights moved by {moved.norm():.4g}")
-
-
-@exercise(
-    "mixed.mlp_bytes",
-    todo="write mlp_bytes(widths, batch, recipe).",
-    hints=(
-        "recipe.bytes_per_parameter covers weight, gradient and states. A Linear keeps its "
-        "input for the backward, a ReLU its output: one and the same tensor.",
-        "Under autocast hidden activations are in half, and the input and matrices have half "
-        "copies that live while the backward needs them: which matrix does it not need?",
-    ),
-)
-def check_mlp_bytes(mlp_bytes: Callable[[list[int], int, Recipe], float]) -> str:
-    """Against the storages of real steps: random widths and batches, every recipe but FP16's."""
-    recipes = [recipe for name, recipe in RECIPES.items() if name != "AMP FP16"]
-    cases = [
-        (_widths(8 * random.randint(4, 24)), random.choice([4, 64, 512]), one) for one in recipes
-    ]
-    for one in (RECIPES["AMP BF16"], RECIPES["FP32"]):  # where inputs and hidden activations count
-        cases += [(_widths(512), 512, one), ([16, 192, 192, 16], 512, one)]
-    cases += [([16] * random.randint(4, 6), 4, one) for one in recipes]  # where biases count
-
-    def reference(widths: list[int], batch: int, recipe: Recipe) -> float:
-        return float(_mlp_moment(widths, batch, recipe).total)
-
-    def why(*case: Any) -> str:
-        parts = [f"{kind} {n:,}" for kind, n in _mlp_moment(*case).n_bytes.items() if n]
-        return f" ({', '.join(parts)})"
-
-    against(mlp_bytes, reference, cases, rel_tol=0.01, why=why)
-    return "random multilayer perceptrons under four recipes: within 1% of the bytes counted"
-
-
-def _widths(first: int) -> list[int]:
-    return [first, *(8 * random.randint(4, 24) for _ in range(random.randint(2, 4)))]
-
-
-def _mlp_moment(widths: list[int], batch: int, recipe: Recipe) -> counting.Moment:
-    layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1]).to(recipe.weights)
-    optimizer = recipe.optimizer(model.parameters(), lr=1e-3)
-    x = torch.randn(batch, widths[0], dtype=recipe.weights)
-    for _ in range(2):
-        with counting.count(model, optimizer, x) as counted:
-            with autocast("cpu", recipe.autocast):
-                loss = model(x).sum()
-            loss.backward()
-            optimizer.step()
-    return counted.before("backward")

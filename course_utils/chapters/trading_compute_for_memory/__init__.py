@@ -7,8 +7,8 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "counted": "allocated_peak counted_flops",
         "fit_widget": "fits_explorer",
-        "front": "draw_trade draw_trades pareto",
-        "ladder_peaks": "measure_trade predicted_trades predicted_where",
+        "front": "draw_trade pareto",
+        "ladder_peaks": "TRADES measure_trade",
         "on_gpu": "held_and_seconds in_units link_gb_per_s recorded_in_units",
     },
 )

@@ -1,16 +1,11 @@
-"""Pictures of trades: what each keeps against what it computes again, or how long it takes."""
+"""A picture of trades: what each keeps against what it computes again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from course_utils.chapters.trading_compute_for_memory import ladder_peaks
-from course_utils.core.evidence import Row, Series
 from course_utils.figures import alt_text, style
-from course_utils.figures.byte_bars import stacked_bytes
-from course_utils.figures.compare import compare_lines
 
 Point = tuple[float, float]  # bytes kept, FLOPs computed again
 MIB = 2**20
-MARKERS = "osD^vPX*h"
 
 
 def pareto(points: Mapping[str, Point]) -> dict[str, Point]:
@@ -62,26 +57,3 @@ def draw_trade(title: str, points: Mapping[str, Point], unit: float) -> style.Pi
     axes.grid(True)
     axes.legend(frameon=False)
     return style.render(figure, title, said, 48)
-
-
-def draw_trades(measured: Sequence[Row], recording: Series | None) -> style.Picture:
-    """Draws the peak and the seconds of a step with each trade, as measured here or recorded.
-
-    Unless all trades are there: bars of the predicted bytes.
-    """
-    if measured:
-        recording = Series.of_rows(measured, "live", "live")
-    predicted = ladder_peaks.predicted_trades()
-    if recording is None or len(recording.rows) < len(predicted):
-        parts = {name: row["parts_bytes"] for name, row in predicted.items()}
-        title, where = "GPT small: predicted bytes at the peak", ladder_peaks.predicted_where()
-        return stacked_bytes(title, parts, where)
-    points, look = [], {}
-    for place, row in enumerate(recording.rows):
-        at = {row["allocated_bytes"] / 2**30: row["step_seconds"]}
-        points.append((row["trade"], Series(at, recording.kind, recording.provenance)))
-        look[row["trade"]] = {"color": f"C{place}", "marker": MARKERS[place % len(MARKERS)]}
-    return compare_lines(
-        "GPT small: a trade's bytes and its time", points,
-        x_label="GiB allocated at the peak", y_label="seconds a step", look=look,
-    )  # fmt: skip

@@ -168,7 +168,7 @@ def draw_bounds(
             axes.annotate(name, at, (-6 if left else 6, 16 * up), color=colour, va="center",
                           ha="left" if left else "right", zorder=5, **how)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
-    axes.set(xlabel="T_math / T_mem (arithmetic alone, in units of the copy's time)")
+    axes.set(xlabel="T_math / T_mem (arithmetic, in units of the copy's time)")
     axes.set_ylabel("measured time / T_mem")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _at: f"{value:g}")

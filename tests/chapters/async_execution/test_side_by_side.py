@@ -1,12 +1,9 @@
-"""Two queues at once: both are full before either begins."""
+"""A held queue runs nothing until it is released."""
 
 import queue
 import threading
 
-import pytest
-
-from course_utils.chapters.async_execution import side_by_side
-from course_utils.chapters.async_execution.side_by_side import drain, hold, three_times
+from course_utils.chapters.async_execution.side_by_side import hold
 
 
 class Queue:
@@ -32,23 +29,6 @@ class Queue:
         done.wait()
 
 
-def test_nothing_runs_before_every_queue_is_full(monkeypatch):
-    done, seen, first, second = [], [], Queue(), Queue()
-
-    def held(on):
-        release = hold(on)
-
-        def let_go():
-            seen.append((len(done), [q.commands.qsize() >= 6 for q in (first, second)]))
-            release()
-
-        return let_go
-
-    monkeypatch.setattr(side_by_side, "hold", held)
-    drain((first, lambda: done.append(1)), (second, lambda: done.append(2)), count=7)
-    assert seen[0] == (0, [True, True]) and sorted(done) == [1] * 7 + [2] * 7
-
-
 def test_a_held_queue_runs_nothing_until_it_is_released():
     on, done = Queue(), []
     release = hold(on)
@@ -57,10 +37,3 @@ def test_a_held_queue_runs_nothing_until_it_is_released():
     release()
     on.synchronize()
     assert done == [1]
-
-
-def test_the_three_times_of_work_are_told_apart():
-    on, clock = Queue(), threading.Event()
-    found = three_times(on, lambda: clock.wait(0.02), 5)
-    assert found["t2_seconds"] == pytest.approx(0.02, rel=0.9)  # without the wait in the queue
-    assert found["t1_seconds"] < 0.01 and found["t3_seconds"] < 0.02

@@ -10,7 +10,6 @@ UNSCALE, CLIP = (
     "    scaler.unscale_(optimizer)\n",
     "torch.nn.utils.clip_grad_norm_(parameters, max_norm)",
 )
-EACH = "for w, g, rest in zip(weights, gradients, lost, strict=True):"
 WRONG = {
     "mixed.static_scaling": changed(
         "mixed.static_scaling",
@@ -38,15 +37,5 @@ WRONG = {
         clips_after_the_step={f"{UNSCALE}    {CLIP}\n": "", "update()": f"update()\n    {CLIP}"},
         steps_itself={"scaler.step(optimizer)": "optimizer.step()"},
         never_updates={"scaler.update()": "pass"},
-    ),
-    "mixed.mlp_bytes": changed(
-        "mixed.mlp_bytes",
-        amp_halves_everything={
-            "return total": "return (4 * parameters + batch * sum(widths[:-1])) * inner"
-        },
-        forgets_the_activations={"return total": "return parameters * recipe.bytes_per_parameter"},
-        both_sides_of_relu={"batch * sum": "2 * batch * sum"},
-        forgets_the_copies={"if recipe.autocast:": "if False:"},
-        forgets_the_biases={" + sum(widths[1:])": ""},
     ),
 }

@@ -1,12 +1,13 @@
-"""The kept predictions of the trades, and what each trade must not change: the gradient."""
+"""What no trade may change, the gradient; and the prediction that stands beside the recording."""
 
 import dataclasses
 
 import pytest
 import torch
 
-from course_utils.chapters.trading_compute_for_memory import predicted_trades
-from course_utils.chapters.trading_compute_for_memory.ladder_peaks import LADDER, predict_trade
+from course_utils.chapters.trading_compute_for_memory import TRADES
+from course_utils.chapters.trading_compute_for_memory.ladder_peaks import predicted_bytes
+from course_utils.core.evidence import recorded
 from course_utils.workloads import GPTConfig
 
 TINY = GPTConfig(vocabulary=64, context=16, layers=4, heads=2, width=16)
@@ -19,15 +20,14 @@ def weights_after_a_step(trade):
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-@pytest.mark.parametrize("name", [name for name in LADDER if LADDER[name].accumulate == 1])
+@pytest.mark.parametrize("name", TRADES)
 def test_a_trade_changes_the_bytes_and_not_what_is_learnt(name):
-    plain, traded = (weights_after_a_step(LADDER[n]) for n in ("nothing", name))
+    plain, traded = (weights_after_a_step(TRADES[n]) for n in ("nothing", name))
     assert (plain - traded).abs().quantile(0.9) < 1e-5
 
 
-def test_every_trade_is_kept_and_the_quickest_is_what_is_predicted_now():
-    kept = predicted_trades()
-    assert list(kept) == list(LADDER)
-    row = dict(kept["logits in chunks"])
-    row.pop("trade")
-    assert predict_trade(LADDER["logits in chunks"]) == row
+def test_each_recorded_trade_had_the_prediction_that_is_made_now():
+    rows = recorded("10_trading_compute_for_memory/trades").rows
+    assert [row["trade"] for row in rows] == list(TRADES)
+    now = [predicted_bytes(name) for name in TRADES]
+    assert [row["predicted_bytes"] for row in rows] == pytest.approx(now, rel=1e-6)

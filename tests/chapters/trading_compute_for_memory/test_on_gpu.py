@@ -1,14 +1,8 @@
-"""Rows of a GPU's experiments as a reader sees them, and the picture of the trades."""
+"""Rows of a GPU's experiments as a reader sees them, and a peak by the profiler."""
 
 import torch
 
-from course_utils.chapters.trading_compute_for_memory import (
-    allocated_peak,
-    draw_trades,
-    in_units,
-    predicted_trades,
-)
-from course_utils.core.evidence import Series
+from course_utils.chapters.trading_compute_for_memory import allocated_peak, in_units
 
 
 def test_bytes_seconds_and_rates_have_units_and_the_spread_is_left_out():
@@ -22,18 +16,6 @@ def test_bytes_seconds_and_rates_have_units_and_the_spread_is_left_out():
             "link, GB/s": "52.50", "step, ms": "12.30",
         }
     ]  # fmt: skip
-
-
-def test_a_recording_is_drawn_as_bytes_and_seconds_and_without_one_the_predicted_bytes():
-    rows = [
-        {"trade": name, "allocated_bytes": row["allocated_bytes"], "step_seconds": 0.1 + k / 100}
-        for k, (name, row) in enumerate(predicted_trades().items())
-    ]
-    drawn = draw_trades([], Series.of_rows(rows, "recorded", "recorded: a GPU"))
-    assert "seconds a step" in repr(drawn) and "matmuls kept" in repr(drawn)
-    assert "predicted" in repr(draw_trades([], None))
-    some = Series.of_rows(rows[:3], "recorded", "recorded: a GPU")  # the time was up
-    assert "predicted" in repr(draw_trades([], some))
 
 
 def test_the_allocators_peak_has_what_an_operator_frees_again():
