@@ -49,12 +49,15 @@ def exactly(number: float) -> Number:
 
 
 def nearest(fmt: Format, number: Number) -> float:
-    """The value of the format for a number: rounded to nearest, ties to even.
+    """The value of the format for an exact number: rounded once, to nearest, ties to even.
 
-    It goes through float64: a fraction may round to the wrong side if it is nearer to the middle
-    of two values than float64 can tell. Raises: those of `Format.round`.
+    Through float64 by rounding to odd, which keeps a later rounding right (Boldo and
+    Melquiond 2008). Raises: those of `Format.round`.
     """
-    return float(fmt.round(nearest_float(number)))
+    close = nearest_float(number)
+    if math.isfinite(close) and Fraction(close) != number and not _is_odd(close):
+        close = math.nextafter(close, math.inf if number > Fraction(close) else -math.inf)
+    return float(fmt.round(close))
 
 
 def nearest_float(number: Number) -> float:
@@ -63,6 +66,10 @@ def nearest_float(number: Number) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def _is_odd(number: float) -> bool:
+    return int(Fraction(number) / Fraction(math.ulp(number))) % 2 == 1
 
 
 def decimal(number: Number) -> str:

@@ -1,8 +1,9 @@
-"""What is typed is read exactly, and written out whole."""
+"""What is typed is read exactly, rounded once, and written out whole."""
 
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from course_utils.chapters.floating_point_formats.bit_explorer import (
@@ -10,7 +11,7 @@ from course_utils.chapters.floating_point_formats.bit_explorer import (
     nearest,
     parse,
 )
-from course_utils.chapters.floating_point_formats.formats import E4M3, FP16
+from course_utils.chapters.floating_point_formats.formats import BF16, E4M3, E5M2, FP16
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,16 @@ def test_what_no_float64_reaches_overflows_as_any_other_number(text):
     number = parse(text)
     assert nearest(FP16, number) == math.copysign(math.inf, 1 if number > 0 else -1)
     assert math.isnan(nearest(E4M3, number))
+
+
+@pytest.mark.parametrize("fmt", [FP16, BF16, E4M3, E5M2], ids=lambda f: f.name)
+def test_a_fraction_is_rounded_once(fmt):
+    """Just beside the middle of two neighbours, closer than any float64."""
+    values = fmt.values()
+    draw = np.random.default_rng(0).integers(0, len(values) - 1, 200)
+    for low, high in zip(values[draw], values[draw + 1], strict=True):
+        middle, hair = (Fraction(low) + Fraction(high)) / 2, Fraction(1, 10**60)
+        assert (nearest(fmt, middle - hair), nearest(fmt, middle + hair)) == (low, high)
 
 
 def test_decimals_are_exact_or_say_that_they_go_on():
