@@ -139,7 +139,15 @@ def test_a_pending_job_is_said_to_wait_and_may(script, says, srun, monkeypatch, 
     assert capsys.readouterr().out.count(f"{crew.PENDING}\nsrun: job 2 queued and waiting") == 1
 
 
-def test_an_interrupt_cancels_a_pending_job(srun, tmp_path, ended):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises here, as in a notebook; a run in the background would ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_cancels_a_pending_job(srun, tmp_path, interruptible, ended):
     command = srun(f"trap 'touch cancelled; exit 1' TERM\n{QUEUED}; touch pending\n"
                    "while sleep 0.1; do :; done")  # fmt: skip
 
