@@ -70,12 +70,13 @@ def _git(*command: str, about: str = "git can't tell what changed") -> str:
 def lately_changed(hours: float, since: str = "") -> list[str]:
     """Files that differ from commit `since`, or else from the newest commit `hours` before HEAD.
 
-    With the uncommitted ones. All files where the whole history is younger; where git can't tell, a
-    line says so, and only uncommitted files count, or none.
+    With the uncommitted ones, and without notebooks whose code is the same. All files where the
+    whole history is younger; where git can't tell, a line says so, and only uncommitted files
+    count, or none.
     """
     try:
         if since and _git("cat-file", "-t", since, about=f"SINCE={since}"):
-            return changed_files(since)
+            return _changed_in_code(since)
     except (NothingToCompare, FileNotFoundError) as problem:
         print(f"{problem}: the last {hours:g} hours count instead")
     try:
@@ -84,10 +85,29 @@ def lately_changed(hours: float, since: str = "") -> list[str]:
         if not then and _git("rev-parse", "--is-shallow-repository").strip() == "true":
             print("The history was cut off: what changed lately can't be told")
             then = "HEAD"
-        return changed_files(then or EMPTY_TREE)
+        return _changed_in_code(then or EMPTY_TREE)
     except (NothingToCompare, FileNotFoundError) as problem:
         print(f"{problem}: only `make test-all` tests everything thoroughly")
         return []
+
+
+def _changed_in_code(since: str) -> list[str]:
+    """`changed_files` without notebooks that differ in words and outputs only."""
+
+    def is_same(path: str) -> bool:
+        if not path.endswith(".ipynb") or not (ROOT / path).exists():
+            return False
+        with suppress(NothingToCompare, ValueError):
+            before = _git("show", f"{since}:{path}", about="new")
+            return _code_of(before) == _code_of((ROOT / path).read_text(encoding="utf-8"))
+        return False
+
+    return [path for path in changed_files(since) if not is_same(path)]
+
+
+def _code_of(notebook: str) -> list[str]:
+    cells = json.loads(notebook)["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 def chapters_in(changed: Collection[str]) -> list[str]:
@@ -182,12 +202,11 @@ def _sources(path: Path) -> Iterator[str]:
     if path.suffix == ".py":
         yield text
         return
-    for cell in json.loads(text)["cells"]:
-        if cell["cell_type"] == "code":
-            lines = "".join(cell["source"]).splitlines()
-            yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
-            if any("load_ext course_utils" in line for line in lines):
-                yield f"import {RANKS}"
+    for source in _code_of(text):
+        lines = source.splitlines()
+        yield "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+        if any("load_ext course_utils" in line for line in lines):
+            yield f"import {RANKS}"
 
 
 def _named_in(tree: ast.AST, strings: bool) -> Iterator[str]:

@@ -79,8 +79,11 @@ def test_what_changed_lately_is_what_differs_from_the_commit_before_that_time(
     assert affected.lately_changed(12) == []  # no git checkout
     for command in ("init", "config user.name a", "config user.email a@b"):
         subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    page = '{"cells": [{"cell_type": "code", "source": ["%s"]}], "metadata": "%s"}'
     for name, day in (("old", 1), ("new", 3)):
         (tmp_path / name).touch()
+        (tmp_path / "reworded.ipynb").write_text(page % ("x", name))
+        (tmp_path / "recoded.ipynb").write_text(page % (name, name))
         dates = {f"GIT_{who}_DATE": f"2026-01-0{day}T12:00:00" for who in ("AUTHOR", "COMMITTER")}
         for command in (["add", "."], ["commit", "-m", name]):
             own = {**os.environ, **dates}
@@ -88,9 +91,10 @@ def test_what_changed_lately_is_what_differs_from_the_commit_before_that_time(
                 ["git", *command], cwd=tmp_path, env=own, check=True, capture_output=True
             )
     (tmp_path / "not committed").touch()
-    assert affected.lately_changed(12) == ["new", "not committed"]
+    assert affected.lately_changed(12) == ["new", "not committed", "recoded.ipynb"]
     assert affected.lately_changed(12, "HEAD") == ["not committed"]
-    assert affected.lately_changed(96) == ["new", "not committed", "old"]  # all of it is younger
+    everything = ["new", "not committed", "old", "recoded.ipynb", "reworded.ipynb"]
+    assert affected.lately_changed(96) == everything  # all of it is younger
     subprocess.run(["git", "clone", "--depth", "1", f"file://{tmp_path}", "cut"], cwd=tmp_path)
     monkeypatch.setattr(affected, "ROOT", tmp_path / "cut")
     assert affected.lately_changed(12) == [] and "cut off" in capsys.readouterr().out
