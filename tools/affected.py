@@ -234,7 +234,7 @@ def _behind(name: str) -> Iterator[str]:
 
 
 def _in_quoted_code(text: str) -> Iterator[str]:
-    """What code in a string imports: tests hand cells to a kernel so."""
+    """The files that code in a string imports (tests hand cells to a kernel like that)."""
     for module, names in re.findall(r"from ([a-z]\w*[\w.]*) import ([\w, ]+)", text):
         with suppress(SyntaxError):
             yield from _named_in(ast.parse(f"from {module} import {names}"), strings=False)

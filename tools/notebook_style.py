@@ -32,7 +32,7 @@ def notebooks(name: str = "") -> list[Path]:
 
 
 def problems(path: Path) -> str:
-    """What is wrong with a notebook's code: rules broken, and a diff of a solution's layout."""
+    """Problems of a notebook's code: rules broken, and a diff of a solution's layout."""
     asked = [_ruff(path, "check", "--output-format", "concise")]
     if path.parent != NOTEBOOKS:
         asked.append(_ruff(path, "format", "--diff"))
@@ -67,7 +67,7 @@ def _renamed(magic: str, new: str, text: str) -> str:
 
 
 def _ruff(path: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """What a command of ruff says to the text of a notebook; status 2: it can't read the text."""
+    """Runs a command of ruff on the text of a notebook; status 2: it can't read the text."""
     text = path.read_text(encoding="utf-8")
     known = tomllib.loads(RULES.read_text(encoding="utf-8"))["builtins"]
     known += re.findall(r"\branks\.push\((\w+)=", text)

@@ -70,7 +70,7 @@ def install(python: Path, *what: str) -> None:
 
 
 def require_torch(python: str, torch: str) -> str:
-    """What that environment is, in a line; OldestError where it isn't that torch."""
+    """Describes that environment in a line; OldestError where it isn't that torch."""
     ask = (
         "import platform, torch, numpy; print(f'Python {platform.python_version()},"
         " torch {torch.__version__}, numpy {numpy.__version__}')"

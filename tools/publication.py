@@ -20,7 +20,7 @@ ROW = re.compile(r"^(\| \[\d\d · [^]]*\]\(notebooks/(\w+)\.ipynb\))[^|]*\|", re
 
 
 def address() -> str:
-    """Where the course is published, or ""."""
+    """The address where the course is published, or ""."""
     return tomllib.loads((ROOT / KEPT).read_text(encoding="utf-8"))["address"]
 
 

@@ -1,4 +1,4 @@
-"""What the last `make test` found, by chapter: from JUnit files and the journal, printed and kept.
+"""Reports the last `make test`, by chapter: from JUnit files and the journal, printed and kept.
 
 build/report.json has the same for machines: per chapter seconds, claims, exercises, evidence, what
 failed; then where the rest of the time went.
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass
 class Chapter:
-    """What a run says of one chapter.
+    """The results of one chapter in a run.
 
     Claims are known by their ids: with those that failed or weren't decided stand their sentences,
     with those that weren't tested here what they need, with those whose bound could be more than
@@ -115,7 +115,7 @@ def at_last(junit: dict[str, Path]) -> list[Case]:
 
 
 def targets_that_failed(cases: Iterable[Case]) -> list[str]:
-    """What pytest must be given to run the failed cases again: pages whole, tests one by one."""
+    """Arguments for pytest to run the failed cases again: pages whole, tests one by one."""
     found = []
     for case in cases:
         path = case.group.replace(".", "/").replace("/ipynb", ".ipynb")
@@ -125,7 +125,7 @@ def targets_that_failed(cases: Iterable[Case]) -> list[str]:
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """What the chapters noted."""
+    """The notes of the chapters."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -215,7 +215,7 @@ def _where(case: Case) -> str:
 
 
 def first_line(problem: str) -> str:
-    """What a failing cell or test said, in a line, without the colours of a terminal."""
+    """The message of a failing cell or test, in a line, without the colours of a terminal."""
     text = COLOUR.sub("", problem)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if "Cell outputs differ" in text:

@@ -38,7 +38,7 @@ BESIDE = {  # runs while pytest does; only mypy takes long
 
 @dataclass
 class Selection:
-    """What pytest is given: test files and notebooks, and the chapters that are meant if not all.
+    """What to test: files and notebooks for pytest, and the chapters that are meant if not all.
 
     `quick` leaves out thorough tests, except those that guard one of the files in `changed`.
     """
@@ -66,7 +66,7 @@ def one_chapter(name: str) -> Selection:
 
 
 def what_changed(since: str, quick: bool) -> Selection:
-    """What the difference from a commit can reach; everything where that can't be told."""
+    """The tests that the difference from a commit can reach; all if that can't be determined."""
     changed = affected.changed_files("HEAD" if since == "1" else since)
     found = affected.reached_by(changed)
     print(f"{len(changed)} files changed" + (": everything is tested" if found is None else ""))

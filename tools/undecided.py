@@ -1,4 +1,4 @@
-"""What nbval's comparison of a page's outputs shall forgive, and what it misses: a pytest plugin.
+"""A pytest plugin: forgives in nbval's comparison what may differ, and finds what it misses.
 
 An undecided claim is no failure of its page. A fresh line `– SENTENCE: not decided, …` counts as
 the stored line `✓ SENTENCE …` in its place, and the summary names it. Nothing else is forgiven: not
@@ -47,7 +47,7 @@ def compare(cell: Any, strictly: Callable[..., bool], fresh: list[Any], stored: 
 
 
 def picture_problem(fresh: dict[str, str], stored: dict[str, str]) -> str:
-    """What is wrong with the fresh picture of a figure that is exact; or ""."""
+    """The problem of the fresh picture of an exact figure, or ""."""
     if PNG not in fresh or PNG not in stored or "≈" in stored.get("text/plain", "≈"):
         return ""
     new, old = (_image(data[PNG]) for data in (fresh, stored))

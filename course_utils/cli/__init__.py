@@ -1,1 +1,1 @@
-"""What `python -m course_utils` runs."""
+"""The commands of `python -m course_utils`."""

@@ -124,7 +124,7 @@ def read(path: Path) -> Any:
 
 
 def _cell_seconds(deadline: float | None) -> int:
-    """What a cell may take; nbclient reads 0 as "for ever"."""
+    """Seconds that a cell may take; nbclient reads 0 as "for ever"."""
     left = deadline - time.time() if deadline else CELL_SECONDS
     return max(1, min(CELL_SECONDS, int(left)))
 

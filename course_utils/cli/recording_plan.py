@@ -92,7 +92,7 @@ def _reason(folder: Path, name: str) -> str:
 
 
 def in_words(visits: Sequence[Visit], minutes: float | None) -> str:
-    """What will be done, in order, with the estimates."""
+    """The plan in words: each chapter in order, with its estimate."""
     to_do = [visit for visit in visits if visit.to_do]
     total = sum(visit.seconds for visit in to_do) / 60
     given = f", of which you give {minutes:g}" if minutes else ""

@@ -57,7 +57,7 @@ def of(path: Path) -> list[Section]:
 
 
 def outline(path: Path) -> dict[str, tuple[int, dict[int, int]]]:
-    """By title, the minutes of each section of a chapter, and those of its exercises by number."""
+    """Minutes of each section of a chapter by title, and of its exercises by number."""
     return _outline(path, path.stat().st_mtime_ns)
 
 

@@ -96,7 +96,7 @@ def read(name: str) -> Syllabus:
 
 
 def problems(syllabus: Syllabus) -> list[str]:
-    """What speaks against a syllabus, as sentences; nothing if it fits the pages."""
+    """Sentences about where a syllabus doesn't fit the pages; none if it does."""
     wrong = [text for part in syllabus.part if part.chapter for text in _unknown(part)]
     if wrong:
         return wrong

@@ -52,7 +52,7 @@ class Bounded:
 
     @property
     def margin(self) -> float | None:
-        """How many times tighter the looser bound could be; None if no bound is above 0.
+        """By which factor the looser bound could be tighter; None if no bound is above 0.
 
         2 means that the claim would hold with twice the lower bound, or half the upper one.
         """

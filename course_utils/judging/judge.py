@@ -1,4 +1,4 @@
-"""What speaks against recorded files: form, content, names in them, impossible numbers.
+"""Checks recorded files: form, content, names in them, impossible numbers.
 
 The checksum has no key: it finds accidents, and no file that was forged with care.
 """

@@ -113,7 +113,7 @@ def report() -> str:
 
 
 def count_near(kept: Kept, questions: Collection[str]) -> tuple[int, int]:
-    """How many of the questions were predicted, and how many predictions came near."""
+    """Counts the questions that were predicted, and the predictions that came near."""
     of_these = [one for one in kept.predicted if one.id in questions]
     return len(of_these), sum(one.near for one in of_these)
 

@@ -277,7 +277,7 @@ class count(TorchDispatchMode):
         return self._device is None or tensor.device.type == self._device
 
     def _mark_activations(self) -> None:
-        """What the forward made is an activation if it lives to see a backward operator."""
+        """Marks what the forward pass made as activations if it lives until a backward operator."""
         for storage in self._recorded:
             if storage.died is None and storage.kind is None:
                 storage.kind = "activation"

@@ -55,7 +55,7 @@ class FakeGpuError(RuntimeError):
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """What `work()`, which uses the fake GPU, returns; from a process of its own where CUDA is.
+    """Returns `work()`, which uses the fake GPU; in another process where there is CUDA.
 
     There both travel by value, what was written in a notebook too. (A fork of this process
     wouldn't do: after a backward pass on CUDA autograd refuses to run in one.) Without a CUDA GPU
@@ -157,7 +157,7 @@ def _optimizers_as_without_a_default_device() -> Iterator[None]:
 
 
 def _become(parameter: Tensor, converted: Tensor) -> None:
-    """What `module.to(...)` does to a fake parameter, whose weak references forbid a swap."""
+    """Does as `module.to(...)` to a fake parameter, whose weak references forbid a swap."""
     if converted.device != parameter.device:
         raise FakeGpuError(
             f"a fake parameter can't move from {parameter.device} to {converted.device}: build "
@@ -305,7 +305,7 @@ def _flash(
 
 
 def _as_bias(mask: Tensor | None, query: Tensor) -> Tensor | None:
-    """What is added to the scores: 0 or minus infinity for a boolean mask."""
+    """A mask as it is added to the scores: a boolean one as 0 or minus infinity."""
     if mask is None:
         return None
     if mask.dtype is torch.bool:

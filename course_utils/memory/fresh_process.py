@@ -13,7 +13,7 @@ from typing import Any
 
 
 def in_a_fresh_process(function: Callable[..., Any], *arguments: Any, forked: bool = True) -> Any:
-    """What `function(*arguments)` returns in a process that has never seen the GPU.
+    """Returns `function(*arguments)`, called in a process that has never seen the GPU.
 
     `forked` ones have torch imported, and the environment of the first time this was called.
     Raises: what the function raises; BrokenProcessPool where the process dies.
@@ -25,7 +25,7 @@ def in_a_fresh_process(function: Callable[..., Any], *arguments: Any, forked: bo
 
 @cache
 def _server() -> Any:
-    """Where processes are forked from; where nothing can be forked, they are started anew."""
+    """The server that forks processes; starts them anew where nothing can be forked."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")

@@ -23,7 +23,7 @@ from snapshots_and_traces.snapshots.snapshot import Snapshot, snapshot_of
 
 
 def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:
-    """What `torch.cuda.memory._snapshot` would give for `run()`, by the course's allocator.
+    """Makes the snapshot that torch.cuda.memory would take of `run()`, with our allocator.
 
     Storages of `device` (a type) are counted, all without one. `category` of an event is the kind
     (`counting.KINDS`) of the storage. Without `frames` no event says which line asked for it, and

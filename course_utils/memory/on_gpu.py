@@ -81,7 +81,7 @@ def reserved_on_gpu(run: Callable[[torch.device], Any], settings: str = "") -> i
 
 
 def refusal_on_gpu(run: Callable[[torch.device], Any], limit: int) -> str:
-    """What torch says, in a new process, where `run(device)` wants more than `limit` bytes.
+    """Returns torch's error, in a new process, where `run(device)` wants over `limit` bytes.
 
     Empty if that is enough. `run` is a function of a module. Raises: RuntimeError without a CUDA
     GPU; what else `run` raises.

@@ -1,4 +1,4 @@
-"""How much GPU memory a training step will take, before there is a GPU.
+"""Predicts the GPU memory of a training step, without a GPU.
 
 The real step runs on a fake GPU (`fake_gpu`), its storages are followed from birth to death
 (`memory.count`), and what it asks for goes through the course's allocator (`what_if.run`). So the
@@ -30,7 +30,7 @@ class CannotPredict(RuntimeError):
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a training step takes of a GPU's memory. Bytes, as `torch.cuda` counts them.
+    """The GPU memory of a training step. Bytes, as `torch.cuda` counts them.
 
     `program` is what it asks of the allocator, to be run again with other settings; the arrays of
     `outcome` and the list `moments` (live bytes by kind) say how things stand after each of its
@@ -44,12 +44,12 @@ class Prediction:
 
     @property
     def peak_allocated(self) -> int:
-        """What torch.cuda.max_memory_allocated would say."""
+        """Predicts torch.cuda.max_memory_allocated."""
         return self.outcome.peak_allocated
 
     @property
     def peak_reserved(self) -> int:
-        """What torch.cuda.max_memory_reserved would say."""
+        """Predicts torch.cuda.max_memory_reserved."""
         return self.outcome.peak_reserved
 
     @property
@@ -152,7 +152,7 @@ def _explained(error: Exception) -> Exception:
 
 
 def _program(counted: counting.count, built: int, workspace: int) -> tuple[Program, list[Moment]]:
-    """What the storages asked of an allocator, and the moment after each request.
+    """The storages' requests to an allocator, and the moment after each.
 
     cuBLAS takes a workspace at the first matrix product of each thread: one in the forward pass,
     one in the backward pass, which runs on autograd's own thread. Their keys are below 0.

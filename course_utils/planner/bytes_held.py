@@ -1,4 +1,4 @@
-"""What a training step takes, by a formula: no model, no GPU, at once, for any size.
+"""Bytes of a training step, by a formula: no model, no GPU, at once, for any size.
 
 Bytes are those that torch's allocator hands out (`max_memory_allocated`), without the CUDA
 context. `memory.predict_bytes` runs the program instead, and is exact;
@@ -38,7 +38,7 @@ def granted(n_bytes: int) -> float:
 
 
 def rounding_share(shape: Shape, itemsize: int) -> float:
-    """What is handed out beside a model's matrices, as a share of them, in that many bytes each."""
+    """Bytes allocated beside a model's matrices, as a share of them; of `itemsize` bytes each."""
     tables = [(shape.vocabulary, shape.width)] * (1 if shape.tied else 2)
     sizes = [itemsize * out * into for out, into in tables + shape.layers * shape.products]
     return sum(map(granted, sizes)) / sum(sizes) - 1
@@ -60,7 +60,7 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Moment:
-    """What is held at one moment of a step, in bytes by PARTS."""
+    """The bytes held at one moment of a step, by PARTS."""
 
     name: str
     parts: dict[str, int]
@@ -249,7 +249,7 @@ def _moment(
 
 
 def _rounding(plan: Plan, parts: dict[str, int]) -> int:
-    """What the allocator adds to the weights and to what has their shapes."""
+    """Bytes that the allocator adds to the weights, and to what has their shapes."""
     if plan.ranks > 1:
         return 0
     size = plan.format.weights
@@ -261,13 +261,13 @@ def _rounding(plan: Plan, parts: dict[str, int]) -> int:
 
 
 def _blocks(plan: Plan, layers: int) -> int:
-    """What `layers` blocks keep from their forward pass."""
+    """Bytes that `layers` blocks keep from their forward pass."""
     one = plan.tokens * sum(plan.format.n_bytes(kept) for kept in plan.kept)
     return math.ceil(layers / plan.segment) * one
 
 
 def _ends(plan: Plan) -> int:
-    """What the last norm keeps: what it reads, gives, and its statistics."""
+    """Bytes that the last norm keeps: its input, its output, its statistics."""
     shape, form = plan.shape, plan.format
     if shape.labels:
         return 0

@@ -45,7 +45,7 @@ def verdict(size: float, allocated: float) -> str:
 
 
 def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 0)) -> list[Row]:
-    """For a training step of your own: a row for each card, in GB (10⁹ bytes).
+    """Predicts whether your training step fits: a row for each card, in GB (10⁹ bytes).
 
     `build(device)` returns (model, optimizer, step), as for `memory.predict_bytes`, which runs it
     on a fake GPU of that compute capability and raises what it raises. The allocator is torch's,

@@ -1,4 +1,4 @@
-"""What a training step is, for the planner: its model, its batch, its trades and their FLOPs."""
+"""A training step for the planner: its model, its batch, its trades and their FLOPs."""
 
 import math
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ class Format(NamedTuple):
     casts: bool = False
 
     def n_bytes(self, kept: Kept) -> int:
-        """What a tensor takes for each token."""
+        """Bytes of a tensor for each token."""
         cast = self.inner if self.inner < self.residual else 0
         size = {"residual": self.residual, "inner": self.inner, "full": 4, "mask": 1, "cast": cast}
         return kept.numbers * size[kept.stored]
@@ -287,17 +287,17 @@ class Plan:
 
     @property
     def segment(self) -> int:
-        """How many blocks are run again together."""
+        """The number of blocks that are run again together."""
         return math.isqrt(self.shape.layers - 1) + 1 if self.checkpointing == "sqrt" else 1
 
     @property
     def block(self) -> list[Kept]:
-        """What a block keeps while nothing is run again."""
+        """The tensors that a block keeps while nothing is run again."""
         return [kept for kept in kept_in_block(self.shape, self.line) if kept.needed]
 
     @property
     def kept(self) -> list[Kept]:
-        """What of a segment stays from the forward pass to the backward pass."""
+        """The tensors that a segment keeps from the forward pass to the backward pass."""
         if self.checkpointing == "none":
             return self.block
         every = kept_in_block(self.shape, self.line)
@@ -347,5 +347,5 @@ def relative_time(plan: Plan) -> float:
 
 
 def _block_flops(plan: Plan) -> int:
-    """Of one block's forward pass, for each token."""
+    """FLOPs of one block's forward pass for each token."""
     return 2 * plan.shape.block_matrices + 4 * plan.line * plan.shape.width

@@ -81,7 +81,7 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """How many numbers the model learns."""
+        """The number of parameters of the model."""
         return self.embeddings + self.layers * self.block_parameters
 
 

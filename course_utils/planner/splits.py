@@ -15,7 +15,7 @@ AXES = ("pipeline", "replicate", "shard", "context", "tensor")
 
 @dataclass(frozen=True)
 class Split:
-    """How many ranks there are along each axis of the mesh. Raises: ValueError below 1.
+    """Ranks along each axis of the mesh. Raises: ValueError below 1.
 
     `shard` ranks share states by FSDP, `replicate` such groups repeat one another (HSDP), `tensor`
     ranks share each matrix, `context` ranks each sequence (and the shards, as in torchtitan),
@@ -54,7 +54,7 @@ class Split:
         return self.shard * self.context
 
     def stride(self, axis: str) -> int:
-        """By how much neighbours along an axis differ in rank."""
+        """The difference in rank between neighbours along an axis."""
         return math.prod(self.sizes[AXES.index(axis) + 1 :])
 
     def group(self, axis: str, rank: int) -> list[int]:

@@ -93,7 +93,7 @@ def _length(trace: Trace) -> float:
 
 
 def _boxes(trace: Trace, shown: list[Lane], tops: list[float]) -> dict[str, list[Box]]:
-    """What is drawn, by its name in the legend; idle times once, above the GPU's first stream."""
+    """The bars to draw, by name in the legend; idle times once, above the GPU's first stream."""
     of, found = kinds(trace), {word: list[Box]() for word in COLOURS}
     drawn = set[int]()
     for lane, top in zip(shown, tops, strict=True):
@@ -120,7 +120,7 @@ def _shown(found: list[Lane]) -> list[Lane]:
 
 
 def _merged(trace: Trace, of: np.ndarray, row: np.ndarray, is_note: bool) -> Iterator[Part]:
-    """What a row shows of each kind: its notes one by one, of others what fills each pixel."""
+    """The bars of a row for each kind: its notes one by one, of others what fills each pixel."""
     start, end, kind = trace.start[row], trace.end[row], of[row]
     if is_note and len(row) < PIXELS:
         for one, begun, ended in zip(kind.tolist(), start.tolist(), end.tolist(), strict=True):

@@ -37,7 +37,7 @@ def tags(platform: str) -> list[str]:
 
 
 def environment(python: str, platform: str) -> dict[str, str]:
-    """What markers such as `python_version < "3.13"` are compared with, on the target."""
+    """The values, on the target, of markers such as `python_version < "3.13"`."""
     return {
         **default_environment(),
         "os_name": "posix",

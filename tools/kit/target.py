@@ -1,4 +1,4 @@
-"""What `record.sh` does with the Python that it found: look, record, pack what was recorded.
+"""Run by `record.sh` with the Python that it found: looks, records, packs the recordings.
 
 It runs on the target, from the kit, with nothing but Python. All that it writes is in the kit.
 """

@@ -48,7 +48,7 @@ EXAMPLE = 'make new CHAPTER=03_profiling TITLE="Profiling"'
 
 
 class NewError(Exception):
-    """What can't be done, and what to do instead; nothing has changed."""
+    """Says what can't be done, and what to do instead; nothing has changed."""
 
 
 def make(root: Path, stem: str, title: str) -> str:
@@ -122,7 +122,7 @@ def _filled(template: str, words: dict[str, str]) -> str:
 
 
 def _listed(path: Path, entry: str, number: str) -> tuple[str, str]:
-    """What is to be added to a file that lists chapters, and the file with it."""
+    """Returns the addition to a file that lists chapters, and the file with it."""
     text = _read(path)
     entries = list(ENTRY.finditer(text))
     later = [one.start() for one in entries if one[1] > number]

@@ -43,7 +43,7 @@ def let_claims_fail(claims):
 
 
 def let_losses_be_anything(recipes):
-    """What large tensors hold was never computed, so a loss is a NaN once in many runs."""
+    """Lets losses be NaN: large tensors were never computed, so now and then one is."""
     recipes.refuse_nan = lambda loss: None
 
 

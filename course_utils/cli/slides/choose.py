@@ -45,7 +45,7 @@ class Slide:
         return bool(self.body or self.visual or self.said)
 
     def parts(self) -> list[str]:
-        """What the slide shows, from the top."""
+        """The parts of the slide, from the top."""
         shown = [*self.body, *filter(None, [self.visual])]
         return [*shown, *parts.results(self.said, self.visual), *self.reading]
 
