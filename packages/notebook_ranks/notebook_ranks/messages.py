@@ -155,7 +155,7 @@ class GroupCount(Struct):
 
 
 class Counts(Struct):
-    """How many groups a rank has made, and what it has called of each."""
+    """Counts the groups that a rank has made, and its calls of each."""
 
     made: int
     groups: dict[str, GroupCount]
@@ -172,7 +172,7 @@ class Grouping(Struct):
 
 
 class Order(Struct, kw_only=True, tag=True):
-    """What a rank is to do; all orders of a notebook are numbered, `key` no two of them share.
+    """An order to a rank; the orders of a notebook are numbered, and no two share a `key`.
 
     Without a `group` it does it with the one that is there.
     """
@@ -231,7 +231,7 @@ class Exit(Struct, tag=True):
 
 
 class Welcome(Struct, tag=True):
-    """Where the store is that rank 0 serves, in which the ranks meet, and the device they want."""
+    """The address of the store that rank 0 serves, where the ranks meet, and their device."""
 
     host: str
     port: int
@@ -271,7 +271,7 @@ class Printed(Struct, tag=True):
 
 
 class Seen(Struct, tag=True):
-    """Where a rank is, while it does order `id`."""
+    """The place of a rank while it does order `id`."""
 
     id: int
     place: Place

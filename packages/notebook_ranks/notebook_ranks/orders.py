@@ -1,4 +1,4 @@
-"""What a notebook has its ranks do: a cell, a function, a variable there and back.
+"""Orders of a notebook to its ranks: a cell, a function, a variable there and back.
 
     %load_ext notebook_ranks
     %%ranks 4
@@ -55,7 +55,7 @@ def _packed(values: Any) -> bytes:
 
 
 def pull(name: str) -> list[Any]:
-    """What a variable holds on every rank: a list by rank. `name` may be dotted ("model.depth").
+    """Returns a variable of every rank: a list by rank. `name` may be dotted ("model.depth").
 
     Tensors come back on the CPU. Raises: RanksError for anything but a name, RankError where a
     rank has no such variable.

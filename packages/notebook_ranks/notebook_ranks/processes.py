@@ -54,7 +54,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def adopt_orphans() -> None:
-    """What this process's children leave behind becomes its own child (Linux)."""
+    """Makes orphans of this process's children its own children (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
 

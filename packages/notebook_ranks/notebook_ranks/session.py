@@ -21,7 +21,7 @@ DISCONNECTED = (
 
 
 class _Session:
-    """What this notebook has: a starter, its ranks, and how they were asked for."""
+    """The state of this notebook: a starter, its ranks, and how they were asked for."""
 
     starter: Starter | None = None
     crew: Crew | None = None
@@ -95,7 +95,7 @@ def _fits(n: int | None, device: str | None) -> bool:
 
 
 def _starter() -> Starter:
-    """Who starts ranks, made where there is none yet; a helper that was killed is replaced."""
+    """The starter of ranks, made if there is none yet; a helper that was killed is replaced."""
     if os.name == "nt":
         raise RanksError("Ranks need Linux or macOS. On Windows, run the course in WSL.")
     if isinstance(now.starter, Forked) and not now.starter.alive():
@@ -107,7 +107,7 @@ def _starter() -> Starter:
 
 
 def connect(*commands: str, host: str = "127.0.0.1", device: str | None = None) -> None:
-    """From now on, ranks are those that commands start: torchrun, srun or mpirun.
+    """Uses the ranks that commands start from now on: torchrun, srun or mpirun.
 
     Give the command without a program: `connect("torchrun --nproc-per-node 2")`. Several commands
     are started side by side. `host` is this machine's address as other machines see it.

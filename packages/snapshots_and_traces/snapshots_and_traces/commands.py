@@ -107,7 +107,7 @@ def _compared(options: argparse.Namespace) -> None:
 
 
 def _target(options: argparse.Namespace, folder: Path) -> Path:
-    """Where the page goes: to `--out`, a file or a folder, else to `folder`.
+    """The path of the page: `--out`, a file or a folder, else to `folder`.
 
     Raises: ValueError where that is the file itself; OSError.
     """

@@ -267,8 +267,8 @@ def _trimmed(watch: Watch, _number: int) -> None:
 
 
 def padding(ids: Any) -> tuple[int, int, float] | None:
-    """Of a (batch, length) tensor of ids: its length, that of its longest row, and the share of
-    positions at the ends of rows that all hold one id; None where fewer than 10% do.
+    """Describes a (batch, length) tensor of ids: its length, that of its longest row, and the share
+    of positions at the ends of rows that all hold one id; None where fewer than 10% do.
     """
     if ids.dim() != 2 or ids.is_floating_point() or ids.size(0) < 2 or ids.size(1) < 8:
         return None

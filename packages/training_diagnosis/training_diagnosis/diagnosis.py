@@ -1,4 +1,4 @@
-"""From a script to a report: an unchanged pass, a closer look, then one pass for each change."""
+"""Diagnoses a script: an unchanged pass, a closer look, then one pass for each change."""
 
 import datetime
 import os
@@ -28,7 +28,7 @@ def _trains(seen: Seen) -> bool:
 
 
 class Runs(Protocol):
-    """What can be run again: a script, or a function in a notebook."""
+    """A run that can be repeated: a script, or a function in a notebook."""
 
     path: str
     arguments: list[str]

@@ -158,7 +158,7 @@ class Looker:
         return [x for x in gc.get_objects() if type(x) in kinds]
 
     def _kept_by(self) -> None:
-        """What holds the tensors that have come since, if late steps all have more than early."""
+        """The holder of the added tensors, if all late steps have more than early ones."""
         sizes = [size for _, size in self._alive]
         third = len(sizes) // 3
         if third < 2 or max(sizes[:third]) >= min(sizes[-third:]):

@@ -25,7 +25,7 @@ from training_diagnosis.watching import Enough, Watch
 
 
 class Order(msgspec.Struct):
-    """What one pass is to do."""
+    """The order for one pass."""
 
     script: str = ""
     arguments: list[str] = []
@@ -55,7 +55,7 @@ class Pass:
         self.looker = Looker(self.watch) if self.order.look else None
 
     def run(self, call: Callable[[], Any], after: Callable[[], Any] = bool) -> Seen:
-        """What was seen of a call; then torch is as it was. `after` comes first when it ended."""
+        """Watches a call, then restores torch. `after` comes first when it ended."""
         try:
             ended, error, code = outcome(call)
             after()

@@ -1,4 +1,4 @@
-"""What crosses from a watched run to the command, and from the command to other programs."""
+"""Typed records from a watched run to the command, and from there to other programs."""
 
 import os
 import sys
@@ -91,7 +91,7 @@ class Traced(msgspec.Struct):
 
 
 class Look(msgspec.Struct):
-    """What the closer look at some steps found; -1 where it was not looked at."""
+    """Findings of the closer look at some steps; -1 where it did not look."""
 
     samples: list[Sample] = []
     float64_share: float = -1.0  # of the bytes that operators wrote
@@ -155,8 +155,8 @@ class Seen(msgspec.Struct):
 
 
 class Rank(msgspec.Struct):
-    """What one rank did in a pass: seconds of a step and of its parts; those in collectives that
-    nothing hides; how it ended.
+    """The times of one rank in a pass: seconds of a step and of its parts; those in collectives
+    that nothing hides; how it ended.
     """
 
     rank: int
@@ -175,7 +175,7 @@ class Rank(msgspec.Struct):
 
 
 class Gain(msgspec.Struct):
-    """What a change brought: seconds a step without and with it, and whether it was measured."""
+    """The gain of a change: seconds a step without and with it, and whether it was measured."""
 
     change: str
     before: float

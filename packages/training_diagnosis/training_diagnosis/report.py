@@ -31,7 +31,7 @@ def in_words(report: Report, findings: int = 5) -> str:
 
 
 def remarks(report: Report) -> list[str]:
-    """What comes after the findings: ranks, what was tried, memory, overhead, notes."""
+    """The lines after the findings: ranks, what was tried, memory, overhead, notes."""
     said = [_ranks(report), _tried(report), _memory(report), _overhead(report)]
     return [one for one in said if one and report.steps] + report.notes
 
@@ -41,7 +41,7 @@ def where(one: Finding) -> str:
 
 
 def steps_words(report: Report) -> str:
-    """How long the steps took, the first and those with a new epoch apart."""
+    """The seconds of the steps, in words; the first and those with a new epoch separately."""
     low, high = seconds_text(report.step_low), seconds_text(report.step_high)
     epoch = f"; a new epoch adds {seconds_text(report.epoch_extra_seconds)}"
     return (
@@ -69,7 +69,7 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
 
 
 def gain_words(one: Finding) -> str:
-    """What a finding's change brings: a measured factor, the most it can, or that nobody knows."""
+    """The gain of a finding's change in words: measured, the most it can be, or unknown."""
     if one.gain is None:
         return "Gain: memory." if one.memory else f"Gain: unknown ({one.note})."
     times = f"{seconds_text(one.gain.before)} → {seconds_text(one.gain.after)} a step"

@@ -1,4 +1,4 @@
-"""What can be wrong with a run: each rule is a small function with its threshold and its source.
+"""Rules for what can be wrong with a run: small functions with their thresholds and sources.
 
 A rule gets the evidence of an unchanged pass and of the closer look, and returns what it saw with
 the number that its threshold is compared with. Its changes are then tried one by one: the gain that
@@ -87,9 +87,9 @@ class Evidence:
 
 @dataclass
 class Hit:
-    """What a rule saw: the number that its threshold is compared with, words, the line, the changes
-    to try, and the most that the cause can cost (a share of the step; 1 where that isn't known
-    before it is tried).
+    """Evidence of a rule: the number that its threshold is compared with, words, the line, the
+    changes to try, and the most that the cause can cost (a share of the step; 1 where that isn't
+    known before it is tried).
     """
 
     value: float
@@ -446,7 +446,7 @@ def _(e: Evidence) -> Hit:
 
 
 def _traced(cause: str, e: Evidence) -> Hit | None:
-    """What the trace of some steps on a GPU says; nothing where there was none."""
+    """Findings of the trace of some steps on a GPU; none if there was no trace."""
     found = next((one for one in e.look.traced if one.cause == cause), None)
     return None if found is None else Hit(
         found.share, f"{found.share:.0%} of the traced GPU time: {found.words}"

@@ -28,7 +28,7 @@ RARE = ("iter", "save", "compile", "gc")  # marks that make a step a kind of its
 
 @dataclass
 class Step:
-    """From the end of one step's mark to the end of the next: its marks, its seconds by part."""
+    """One step, from the end of the last mark to that of its own: marks, seconds by part."""
 
     begin: float
     end: float
@@ -150,7 +150,7 @@ def _step(
 def validations(
     marks: list[Mark], training: set[str], models: set[str]
 ) -> list[tuple[float, float]]:
-    """From the first to the last of the marks in a row that don't train: batches of another
+    """Spans of consecutive marks that don't train, from the first to the last: batches of another
     loader, forwards without gradients or in evaluation mode. A forward whose result is trained on
     isn't one: a frozen encoder's, or the one right before a backward pass.
     """

@@ -58,7 +58,7 @@ class Tracer:
 
 
 def causes(trace: Trace, script: str = "") -> list[Traced]:
-    """What holds up the busiest GPU, the largest first, and whether it lacks tensor cores."""
+    """Causes that hold up the busiest GPU, the largest first, and whether it lacks tensor cores."""
     found = [
         Traced(one.cause, one.share, one.words, one.where, *_line(one.where, script))
         for one in findings(trace)

@@ -166,7 +166,7 @@ class Watch:
         self.marks.append((kind, begin, now, key, self.places.line(sys._getframe(1)), flag))
 
     def _timed(self, kind: str, region: str, key: str, call: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the call returns; unless it raises, its time is a mark."""
+        """Returns the result of the call; unless it raises, its time is a mark."""
         begin, was, self.region = clock(), self.region, region
         try:
             result = call(*args, **kwargs)
@@ -311,7 +311,7 @@ class Watch:
             ]
 
     def _found_roots(self) -> None:
-        """From here on only the outermost modules have hooks."""
+        """Leaves hooks on the outermost modules only."""
         if not self._finding:
             return
         self._find_roots(False)

@@ -1,1 +1,1 @@
-"""What a rank does with a cell: runs it, knows where it is, and sends what it shows."""
+"""Cells on a rank: running one, knowing where it is, sending its output."""

@@ -91,7 +91,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(content: bytes, made: list[Namespace] | None = None) -> Any:
-    """What `pack` packed, tensors on the CPU. Only for lines that know the key.
+    """Unpacks what `pack` packed, with tensors on the CPU. Only for lines that know the key.
 
     `made` is given the globals of each function that came with its code.
     """
@@ -115,7 +115,7 @@ def unpack(content: bytes, made: list[Namespace] | None = None) -> Any:
 
 
 def attempt(work: Callable[[], Any], filename: str = "") -> tuple[Any, Failure | None]:
-    """What `work` gives, or what went wrong.
+    """Returns the result of `work`, or its failure.
 
     `filename` is that of the cell that runs, "" where none does.
     """
@@ -140,13 +140,13 @@ def _failure(kind: str, error: BaseException, filename: str) -> Failure:
 
 
 def _earlier(cell: str, filename: str) -> str:
-    """What a reader calls the cell of an error, where that isn't the one that runs."""
+    """The name of an error's cell, where that isn't the one that runs."""
     label = place.label(cell)
     return label if cell != filename and label.startswith(("In [", "ranks cell")) else ""
 
 
 def _message(error: BaseException) -> str:
-    """What the error says, and the notes that were added to it."""
+    """The text of the error, and the notes that were added to it."""
     try:
         return "\n".join([str(error), *getattr(error, "__notes__", ())])
     except Exception:

@@ -21,9 +21,9 @@ Step = tuple[str, str]  # a library's name, or "" and the line that is told
 def lines(error: BaseException, own: str = "") -> list[str]:
     """The frames of an error that are a reader's, and those of what caused it.
 
-    Of a group each member is told. Where the error itself has one such frame, the message has told
-    it already. A library's frames in a row are one line. Lines of `own`, the file of the cell that
-    runs, are told without its name: it changes when a cell is inserted above.
+    Each member of an exception group is reported. Where the error itself has one such frame, it is
+    in the message already. A library's frames in a row are one line. Lines of `own`, the file of
+    the cell that runs, stand without its name: it changes when a cell is inserted above.
     """
     told: list[str] = []
     for link, one in _causes(error):

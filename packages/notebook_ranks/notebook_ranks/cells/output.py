@@ -1,4 +1,4 @@
-"""What a rank prints: sent to the notebook as it comes, up to a limit for each cell."""
+"""Sends what a rank prints to the notebook as it comes, up to a limit for each cell."""
 
 import codecs
 import fcntl
@@ -18,7 +18,9 @@ from notebook_ranks.cells import shell
 LIMIT_CHARS = 100_000
 PIPE_BYTES = 2**20  # what the pipe holds, where the system lets it (Linux)
 SETTLE_SECONDS = 0.02  # so long words stay in the pipe
-PAUSE_SECONDS = 0.05  # between two messages of one stream; who prints for ever prints in lumps
+PAUSE_SECONDS = (
+    0.05  # between two messages of one stream; a rank that prints for ever is sent in lumps
+)
 NOISE = re.compile(r"\[Gloo\] Rank |\[/.*debug_logger\.cc:")  # gloo's words at every start
 # What a process says as it crashes, where the message of the cell says it better.
 CRASH = re.compile(r"(Fatal Python error: |terminate called after .*'gloo::).*", re.S)
@@ -27,7 +29,7 @@ Send = Callable[[str, str], None]
 
 
 class Budget:
-    """What a rank may still print in this cell; shared by its streams."""
+    """Characters that a rank may still print in this cell; shared by its streams."""
 
     def __init__(self) -> None:
         self.left = LIMIT_CHARS
@@ -76,7 +78,7 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def _is_due(self) -> bool:
-        """Whether a line is sent now: a few always are, so that who crashes has said them."""
+        """Whether a line is sent now: a few always are, so a crash does not lose them."""
         self.at_once -= 1
         return self.at_once >= 0 or time.monotonic() - self._sent > PAUSE_SECONDS
 
@@ -95,7 +97,7 @@ class Stream(io.TextIOBase):
 
 
 class Pipe:
-    """What anything but Python's streams writes: C++ code, and programs that the rank starts.
+    """Reads what Python's streams don't: output of C++ code, and of programs that a rank starts.
 
     A thread reads it, a moment after it comes: the last words of a process that dies are still
     there for its parent. What comes once the budget is spent is thrown away.
@@ -137,12 +139,12 @@ class Pipe:
 
 
 def without_noise(text: str) -> str:
-    """What programs wrote, without what gloo says at every start."""
+    """The output of programs, without the lines that gloo prints at every start."""
     return "".join(line for line in text.splitlines(keepends=True) if not NOISE.match(line))
 
 
 def before_the_crash(text: str) -> str:
-    """What programs wrote until their process crashed."""
+    """The output of programs until their process crashed."""
     return CRASH.sub("", without_noise(text))
 
 

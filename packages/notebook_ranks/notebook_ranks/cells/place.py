@@ -1,4 +1,4 @@
-"""Where a rank is: the line of the cell, the collective in which it waits, or the device."""
+"""Finds where a rank is: the line of the cell, the collective in which it waits, or the device."""
 
 import asyncio
 import dis
@@ -41,7 +41,7 @@ def file_of(number: int) -> str:
 
 
 def of_thread(thread_id: int) -> Place:
-    """Where a thread is now; what it waits for, `with_wait` adds."""
+    """The place of a thread now; `with_wait` adds what it waits for."""
     frame = sys._current_frames().get(thread_id)
     steps: list[Step] = []
     while frame is not None:
@@ -57,7 +57,7 @@ def of_thread(thread_id: int) -> Place:
 
 
 def _awaited(steps: list[Step]) -> Iterator[Step]:
-    """Where the coroutine stands for which an event loop runs: it isn't on the thread's stack."""
+    """The place of the coroutine that an event loop runs: it isn't on the thread's stack."""
     loops = (frame for frame, _ in steps if frame.f_code.co_name == "run_until_complete")
     for frame in loops:
         task = frame.f_locals.get("future")
@@ -95,7 +95,7 @@ def on_device(need: Need, place: Place) -> bool:
 
 
 def of_traceback(trace: types.TracebackType | None) -> Where:
-    """Where an exception came from."""
+    """The place that an exception came from."""
     steps = []
     while trace is not None:
         steps.append((trace.tb_frame, trace.tb_lineno))
@@ -104,7 +104,7 @@ def of_traceback(trace: types.TracebackType | None) -> Where:
 
 
 def describe(steps: Iterable[Step]) -> Where:
-    """Where a stack stands: the line of a cell, the function below it, the call of torch.
+    """Describes a stack: the line of a cell, the function below it, the call of torch.
 
     The steps go from the outermost frame to the innermost. `call` is the first function of
     torch.distributed among them, None where there is none.
@@ -146,7 +146,7 @@ def folder_is_gone() -> bool:
 
 
 def label(filename: str) -> str:
-    """What a reader calls the cell or the file."""
+    """The name of the cell or the file, for a reader."""
     return CELLS.get(filename) or os.path.basename(filename)
 
 

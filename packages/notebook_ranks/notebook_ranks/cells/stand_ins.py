@@ -1,4 +1,4 @@
-"""What a program expects and a rank hasn't: a keyboard, a file for its classes, a free port."""
+"""Stand-ins for what a rank lacks: a keyboard, a file for its classes, a free port."""
 
 import ast
 import builtins
@@ -59,7 +59,7 @@ def release(made: list[str], names: Namespace) -> None:
 
 
 def explain(error: BaseException, names: Namespace) -> None:
-    """Adds what only a rank's reader needs to be told: who holds a port, where the folder went."""
+    """Adds to an error what matters only on ranks: who holds a port, where the folder went."""
     if isinstance(error, FileNotFoundError) and place.folder_is_gone():
         error.add_note("The ranks' working folder was deleted: make it again, and ranks.restart().")
     stores = getattr(sys.modules.get("torch.distributed"), "TCPStore", ())

@@ -31,7 +31,9 @@ QUEUE_SECONDS = 5  # after which one hears what a starter says that brings no ra
 TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = (messages.RunCell, messages.CallFunction)  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
-PATIENT_STOP_SECONDS = 0.5  # so long after it was asked, who still waits for others is let go
+PATIENT_STOP_SECONDS = (
+    0.5  # so long after it was asked to stop, a rank that still waits for others is let go
+)
 BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 NO_RANKS = "… no ranks yet. Their launcher says:"
@@ -114,7 +116,7 @@ class Crew:
                 self.lines[rank].send(message)
 
     def deaths(self) -> dict[int, Died]:
-        """What the starter knows of ranks that died."""
+        """The ranks that died, as far as the starter knows."""
         ranks = {hello.pid: rank for rank, hello in self.hellos.items()}
         found = {
             ranks.get(notice.pid) if notice.rank is None else notice.rank: notice
@@ -246,7 +248,7 @@ class Turn:
         return self.outcomes
 
     def _wrong(self, given_up: bool) -> str:
-        """What went wrong, "" where nothing did; after the waits were ended, what was so before."""
+        """The failure in words, "" if none; once waits were ended, as it was before that."""
         then = self.ended_waits or self._snapshot(0)
         failures = {rank: o.failure for rank, o in then.outcomes.items() if o.failure}
         kinds = {failure.kind for failure in failures.values()}

@@ -121,7 +121,7 @@ class Forker:
 
 
 def read_all(reading: int) -> str:
-    """What is left in a pipe, its end where it is long."""
+    """Reads what is left in a pipe; only its end if it is long."""
     found = b""
     with suppress(BlockingIOError):
         while piece := os.read(reading, 65536):

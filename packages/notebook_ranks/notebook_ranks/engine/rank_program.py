@@ -1,4 +1,4 @@
-"""What a rank runs: it dials the notebook and does what it is told, cell after cell."""
+"""The program of a rank: it dials the notebook and follows its orders, cell after cell."""
 
 import faulthandler
 import os

@@ -1,4 +1,4 @@
-"""Who starts a Crew's ranks: a helper that forks them, new Pythons, or the reader's commands."""
+"""Starters of a Crew's ranks: a helper that forks them, new Pythons, or the reader's commands."""
 
 import os
 import re
@@ -77,7 +77,7 @@ class Starter:
         return []
 
     def notices(self) -> list[Died]:
-        """What is known of ranks that died."""
+        """Reports of ranks that died."""
         return []
 
     def pending(self) -> bool:
@@ -210,7 +210,7 @@ class Launched(Starter):
             self._launch([program, *command[1:], *program_of(command)], environment)
 
     def notices(self) -> list[Died]:
-        """What torchrun writes of a worker's end: at once its pid, and as it ends the rank."""
+        """Torchrun's reports of a worker's end: its pid at once, its rank when torchrun ends."""
         written = self._written()
         ranks = {int(pid): int(rank) for rank, pid in CAUSE.findall(written)}
         return [
@@ -233,7 +233,7 @@ class Launched(Starter):
 
 
 def program_of(command: Sequence[str]) -> list[str]:
-    """What stands behind a starter's own options: the rank's program as this starter wants it."""
+    """The rank's program, as this starter wants it behind its own options."""
     names = {Path(word).name for word in command}
     if names & {"torchrun", "torch.distributed.run"}:
         return PROGRAM

@@ -80,7 +80,7 @@ class Line:
 
 
 class Listener:
-    """Where ranks dial in; only who has the key gets through."""
+    """Accepts the ranks that dial in; only those with the key get through."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self._key = os.urandom(16)
@@ -90,13 +90,13 @@ class Listener:
 
     @property
     def address(self) -> str:
-        """What a rank needs to dial: host, port and key."""
+        """Host, port and key, which a rank needs to dial."""
         return f"{self._host}:{self._server.getsockname()[1]}:{self._key.hex()}"
 
     def accept(self, seconds: float = 0) -> tuple[Line, Any] | None:
-        """A line to whoever calls in that time and knows the key, with its first message.
+        """A line to the caller that knows the key, with its first message.
 
-        None for anyone else, and for who then says nothing for HANDSHAKE_SECONDS.
+        None if nobody calls in that time, or says nothing for HANDSHAKE_SECONDS.
         """
         if not wait([self._server], seconds):
             return None
@@ -153,7 +153,7 @@ def _connection(caller: socket.socket) -> Connection:
 
 
 def _limit(connection: Connection, receive: float, send: float) -> None:
-    """How long one system call may wait: a stopped rank must not stop the notebook. 0: for ever."""
+    """Limits a system call, in seconds: a stopped rank must not stop the notebook. 0: no limit."""
     with socket.socket(fileno=os.dup(connection.fileno())) as same:
         for option, seconds in ((socket.SO_RCVTIMEO, receive), (socket.SO_SNDTIMEO, send)):
             same.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(seconds), 0))

@@ -1,4 +1,4 @@
-"""What torch's flight recorders kept of this process's collectives: gloo's, and NCCL's own.
+"""Reads torch's flight recorders, which keep this process's collectives: gloo's, and NCCL's own.
 
 A recorder is there where torch was built with it: one without CUDA has none for NCCL. A torch may
 give the same entries from both: an entry counts once.
@@ -15,7 +15,7 @@ _since = 0  # in nanoseconds of the system's clock
 
 
 def forget() -> None:
-    """What is recorded so far is of groups that are closed, whose names new ones will have."""
+    """Marks all entries so far as old: their groups are closed, and new ones get their names."""
     global _since
     _since = time.time_ns()
 
@@ -44,5 +44,5 @@ def collective(entry: Record) -> Collective:
 
 
 def pending(found: list[Record]) -> list[Record]:
-    """Of the entries those that aren't done, the oldest first."""
+    """The entries that aren't done, the oldest first."""
     return [e for e in found if not e.get("retired") and e.get("state") != "completed"]

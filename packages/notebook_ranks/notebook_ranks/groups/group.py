@@ -80,11 +80,11 @@ class Group:
 
     @property
     def _usual_backend(self) -> str:
-        """The backend of the default group that a cell finds, as torch is told it."""
+        """The backend of the default group that a cell finds, by torch's name."""
         return OPENED_AS.get(self.backend, self.backend)
 
     def _usual(self) -> Asked:
-        """What `init_process_group` is told for the default group that a cell finds."""
+        """Arguments of `init_process_group` for the default group that a cell finds."""
         import torch.distributed as dist
 
         self._opened += 1
@@ -103,7 +103,7 @@ class Group:
         self._init(**asked)
 
     def close(self) -> None:
-        """Ends all groups; who uses one of them again gets an error, on every rank."""
+        """Ends all groups; using one of them again is an error, on every rank."""
         import torch.distributed as dist
 
         self.give_up()
@@ -196,7 +196,7 @@ class Connections:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """What is opened in here belongs to a group."""
+        """Notes that what is opened within belongs to a group."""
         before = _sockets()
         try:
             yield

@@ -1,4 +1,4 @@
-"""What this process asks of torch.distributed, noted at the doors to torch's C++ code.
+"""Notes what this process asks of torch.distributed, at the calls of torch's C++ code.
 
 torch's flight recorder keeps no operator, no root and, under gloo, no message between two ranks. So
 the methods of ProcessGroup, Work and Store are wrapped: each call is counted and noted, in about a
@@ -26,7 +26,7 @@ COLLECTIVES = (
 LOOKUPS = ("get", "wait", "multi_get", "queue_pop")
 SPLITS = ("alltoall_base", "all_to_all_single")
 KEPT = 256  # calls that a group's ledger remembers
-ANY = -1  # the peer of who receives from anybody
+ANY = -1  # the peer of a receive from any rank
 
 
 class Note(NamedTuple):
@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
 
 class Ledger:
-    """What this process asked of one group: how many collectives and messages, the last of them."""
+    """Requests of this process to one group: counts of collectives and messages, the last ones."""
 
     __slots__ = ("age", "calls", "group", "made", "messages", "name", "ranks", "told")
 
@@ -190,7 +190,7 @@ def _options(kept: Any, ranks: list[int]) -> tuple[str, int, list[list[int]]]:
 
 
 def messages(kept_by: Ledger) -> list[Messages]:
-    """How many messages this process has begun in a group, by kind, peer and tag."""
+    """Counts the messages that this process has begun in a group, by kind, peer and tag."""
     return [
         Messages(kept_by.name, kind, peer_of(kept_by.ranks, peer), tag, count)
         for (kind, peer, tag), count in [*kept_by.messages.items()]
@@ -203,7 +203,7 @@ def peer_of(ranks: list[int], place: int) -> int | None:
 
 
 def name_of(group: Any) -> str:
-    """What all of its ranks call a group; "" for one that was made without torch's functions."""
+    """The name that all ranks give to a group; "" for one made without torch's functions."""
     try:
         return str(group.group_name)
     except (AttributeError, RuntimeError):

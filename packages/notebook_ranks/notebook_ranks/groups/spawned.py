@@ -25,7 +25,7 @@ TALKERS = (  # who sends to running processes, and the name under which it knows
 
 
 class _Here:
-    """What this process knows of those that it starts, or of who started it."""
+    """The processes that this one starts, and the one that started it."""
 
     store: Any = None
     meeting: Meeting = None
@@ -75,7 +75,7 @@ def _before_fork() -> None:
 
 
 def meeting() -> Meeting:
-    """Where those that are started now meet: one place until all that were started have ended."""
+    """The meeting point of processes started now: one until all that were started have ended."""
     if _Here.store is None:
         return _Here.meeting
     if not multiprocessing.active_children():

@@ -28,7 +28,7 @@ class Counter:
 
     @staticmethod
     def begun() -> int:
-        """How many collectives and messages this rank has begun, in all of its groups."""
+        """Counts the collectives and messages that this rank has begun, in all of its groups."""
         return sum(torch_inside.calls_of(group) or 0 for _, _, group in torch_inside.groups())
 
     def look(self, counts_messages: bool) -> tuple[list[Collective], Counts | None]:
@@ -46,7 +46,7 @@ class Counter:
 
 
 def _counts(counts_messages: bool) -> Counts | None:
-    """What this rank has called of its groups; None where torch doesn't tell."""
+    """Counts what this rank has called of its groups; None where torch doesn't say."""
     found = {}
     for name, ranks, group in torch_inside.groups():
         calls, kept_by = torch_inside.calls_of(group), notes.ledger(group)
@@ -62,7 +62,7 @@ def _counts(counts_messages: bool) -> Counts | None:
 def astray(counts: Mapping[int, Counts | None], failed: bool) -> str:
     """Why the ranks are out of step, in words; "" where they are in step.
 
-    Where torch doesn't tell, ranks that failed are taken to be out of step; a cell that succeeded
+    Where torch doesn't say, ranks that failed are taken to be out of step; a cell that succeeded
     is believed.
     """
     told = {rank: one for rank, one in counts.items() if one is not None}

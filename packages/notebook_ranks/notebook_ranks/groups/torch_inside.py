@@ -1,4 +1,4 @@
-"""What this package takes of torch that isn't public: one place to look when torch moves on.
+"""All private parts of torch that this package uses: one place to look when torch moves on.
 
 Seen in torch 2.13.0, the names in each docstring. 2.11.0 was read, not run: it has all of them, and
 of `notes.COLLECTIVES` it lacks those with `_single`. What a newer torch no longer has,
@@ -30,7 +30,7 @@ def _c10d() -> Any:
 
 
 def set_timeout(wait: timedelta) -> None:
-    """How long the default group waits in a collective from now on.
+    """Sets the seconds that the default group waits in a collective from now on.
 
     `_set_pg_timeout`.
     """
@@ -76,7 +76,7 @@ def classes() -> tuple[Any, Any, Any, Any]:
 
 
 def recorders() -> Iterator[list[dict[str, Any]]]:
-    """What each of torch's flight recorders holds; a torch without CUDA has none for NCCL.
+    """The entries of each of torch's flight recorders; a torch without CUDA has none for NCCL.
 
     `_dump_fr_trace` and `_dump_nccl_trace_json` of `torch._C._distributed_c10d`.
     """
@@ -100,7 +100,7 @@ def patience_of(group: Any) -> float:
 
 
 def groups_made() -> int:
-    """How many groups have got a number as their name so far.
+    """The number of groups so far that have a number as their name.
 
     `_world.group_count`.
     """
@@ -116,7 +116,7 @@ def count_anew() -> None:
 
 
 def calls_of(group: Any) -> int | None:
-    """How many collectives and messages a group has begun on this rank; None where it doesn't tell.
+    """Counts the collectives and messages that a group has begun on this rank; None if unknown.
 
     `_get_sequence_number_for_group`; gloo counts each collective, each part of a
     coalesced one and each message.

@@ -1,1 +1,1 @@
-"""What the notebook has of its ranks: the magic, what is printed, cells in the background."""
+"""The notebook's side of the ranks: the magic, what is printed, cells in the background."""

@@ -72,7 +72,7 @@ def _expect_failure(work: Callable[[], None]) -> None:
 
 
 def failures() -> list[str]:
-    """What was said of the cells that were meant to fail, in the order in which they ran."""
+    """The messages of the cells that were meant to fail, in the order in which they ran."""
     return [*_failures]
 
 

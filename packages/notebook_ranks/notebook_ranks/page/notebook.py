@@ -1,4 +1,4 @@
-"""What the notebook knows and a cell of its ranks lacks: IPython's words, names, its number."""
+"""What a cell of ranks needs from its notebook: IPython's words, names, its number."""
 
 import linecache
 import re
@@ -29,7 +29,7 @@ def readable(source: str, filename: str) -> str:
 
 
 def advice(message: str, lost: int) -> str:
-    """What to do about a name that the ranks lack, on lines of their own; "" for anything else.
+    """Advice about a name that the ranks lack, on lines of its own; "" for anything else.
 
     The first cells for ranks, as many as `lost`, ran on ranks that these have replaced.
     """
@@ -49,7 +49,7 @@ def advice(message: str, lost: int) -> str:
 
 
 def _naming(name: str, last: int) -> list[str]:
-    """Of the first cells for ranks, as many as `last`, those that give a value to a name."""
+    """The cells that give a value to a name, among the first `last` cells for ranks."""
     found = (place.file_of(number) for number in range(1, last + 1))
     return [place.label(file) for file in found if name in names_given(place.source(file))]
 

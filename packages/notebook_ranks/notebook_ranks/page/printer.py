@@ -174,7 +174,7 @@ def _show(stream: str, text: str, label: str = "") -> None:
 
 
 class Shown:
-    """What a rank printed and displayed in a cell: `text`, and `displays`, each by media type."""
+    """The output of a rank in a cell: `text`, and `displays`, each by media type."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         self._pieces = list(pieces)
@@ -201,7 +201,7 @@ latest: list[Printer] = []  # that of the last cell
 
 
 def output(rank: int) -> Shown:
-    """What a rank printed and displayed in the last cell, or the last function, whole.
+    """Returns the whole output of a rank in the last cell, or the last function.
 
     In a notebook it shows itself, figures too. Raises: LookupError where nothing ran on that rank.
     """
@@ -281,5 +281,5 @@ def last_lines(text: str) -> list[str]:
 
 
 def as_it_stands(line: str) -> str:
-    """What is left of a line that was written over: what comes after its last carriage return."""
+    """The visible end of a line that was written over: all after its last carriage return."""
     return line.rstrip("\r").rpartition("\r")[2]

@@ -72,7 +72,7 @@ def save(
 
 
 def needed(earlier: Sequence[str], source: str) -> list[str]:
-    """Of the earlier cells those that make, change or use a name that matters to the source."""
+    """The earlier cells that make, change or use a name that matters to the source."""
     kept, wanted, before = list[str](), _names(source), set[str]()
     while wanted != before:
         kept, before = [cell for cell in earlier if _names(cell) & wanted], wanted

@@ -1,4 +1,4 @@
-"""What ranks must agree on in one collective: the tensors, the operator, the root, the splits.
+"""Compares what ranks must agree on in a collective: tensors, operator, root, splits.
 
 gloo adds a rank's integers to another's floats, bit by bit, and one rank's sums to another's
 maxima, and says nothing.
@@ -27,7 +27,7 @@ Difference = tuple[str, dict[int, str]]  # of what, and what each rank said
 
 
 def agreed(one: Collective) -> Any:
-    """What is the same on all ranks: the name, and the tensors where they must be alike."""
+    """Returns what must be the same on all ranks: the name, and tensors that must be alike."""
     return one.name if one.name not in SAME_EVERYWHERE else (one.name, one.types, one.shapes)
 
 
@@ -95,7 +95,7 @@ def _asked(call: Call) -> str:
 
 
 def _splits(calls: Mapping[int, Call]) -> dict[int, str]:
-    """What each rank sends and expects, where one expects what another doesn't send."""
+    """Says what each rank sends and expects, where one expects what another doesn't send."""
     ranks = next(iter(calls.values())).ranks
     given = [call.splits for call in calls.values()]
     if [*calls] != ranks or any([len(part) for part in s] != [len(ranks)] * 2 for s in given):

@@ -1,4 +1,4 @@
-"""What went wrong on the ranks, in words: the first true cause, and where the others were."""
+"""Says what went wrong on the ranks: the first true cause, and where the others were."""
 
 import linecache
 import re
@@ -213,7 +213,7 @@ def _where_all(places: Mapping[int, Where]) -> list[str]:
 
 
 def _where(where: Where) -> str:
-    """Where a rank is, or where it failed, and what it waited for there."""
+    """The place of a rank, or of its failure, and what it waited for there."""
     if isinstance(where, Failure) and where.kind == "died":
         return f"died ({where.message})"
     place = where if isinstance(where, Place) else Place(wait="call" if where.call else None)
@@ -236,7 +236,7 @@ def _where(where: Where) -> str:
 
 
 def _for(need: Need, call: str | None) -> str:
-    """Of a message the peer, of a key its name; what a `wait` is for."""
+    """The purpose of a wait: the peer of a message, the name of a key."""
     if need.kind in ("recv", "send"):
         wait = "" if call and call in need.kind else f" for a {need.kind}"
         peer = "any rank" if need.peer is None else f"rank {need.peer}"

@@ -1,4 +1,4 @@
-"""Whether ranks that don't finish are slow or stuck, and whether anything moves: by samples.
+"""Decides from samples whether ranks that don't finish are slow or stuck.
 
 Stuck is a closed set: every unfinished rank has waited at one place for a while, no thread of any
 rank may still act, and nothing that is waited for could come of itself: no other rank has sent,
@@ -16,9 +16,11 @@ from notebook_ranks.watch.agreement import agreed
 
 # How long all unfinished ranks must have waited together, by what the patient ones wait for.
 PATIENCE_SECONDS = {"call": 3.0, "device": 6.0, "set-up": 3.0}
-# The same once a rank has failed: who would come now?
+# The same once a rank has failed: nobody else is likely to come.
 HURRY_SECONDS = {"call": 0.6, "device": 2.0, "set-up": 2.0}
-BUSY_SHARE = 0.05  # of a processor: who waits in a call uses less (for a device, one may spin)
+BUSY_SHARE = (
+    0.05  # of a CPU core: a rank that waits in a call uses less (for a device, it may spin)
+)
 # A cell without a limit of its own is stopped after so long without a sign: where all ranks wait
 # for others, and where one does something of its own (it sleeps, or a server takes its time).
 STILL_SECONDS = 30.0
@@ -52,11 +54,11 @@ class Watch:
         self.places[rank] = replace(self.places.get(rank, Place()), frozen=True, mark=None)
 
     def end(self, rank: int, state: State | None, now: float) -> None:
-        """A rank finished, or died: those who waited for it may go on from here."""
+        """A rank finished, or died: ranks that waited for it may go on from here."""
         self.ended[rank], self._moved = state, now
 
     def stuck(self, unfinished: set[int], failed: bool) -> bool:
-        """Whether all who haven't finished wait for someone who will never come."""
+        """Whether all unfinished ranks wait for something that will never come."""
         return bool(unfinished) and not self.doubts(unfinished, failed)
 
     def doubts(self, unfinished: set[int], failed: bool = False) -> list[str]:
@@ -68,9 +70,9 @@ class Watch:
         return self._threads() or Supply(waiting, self.ended, self.limit).hopes()
 
     def rests(self, unfinished: set[int]) -> bool:
-        """Whether all who haven't finished wait for others, and nobody does anything of its own.
+        """Whether all unfinished ranks wait for others, and none does anything by itself.
 
-        Who sleeps, reads a socket or waits for a program does, as does a wait that soon gives up.
+        A rank that sleeps, reads a socket or waits for a program does, or whose wait soon gives up.
         """
         if any(self._active(rank) for rank in unfinished) or self._threads():
             return False
@@ -230,7 +232,7 @@ class Supply:
     def _messages(
         self, need: Need, members: Iterable[int], kind: str, peers: set[int | None]
     ) -> int:
-        """How many messages of the need's group and tag these members have begun with the peers."""
+        """Counts messages of the need's group and tag that these members began with the peers."""
         return sum(
             one.count
             for member in members

@@ -1,4 +1,4 @@
-"""What PYTORCH_ALLOC_CONF says (once PYTORCH_CUDA_ALLOC_CONF), as numbers.
+"""The settings of PYTORCH_ALLOC_CONF (once PYTORCH_CUDA_ALLOC_CONF), as numbers.
 
 Without garbage collection: torch does that only under set_per_process_memory_fraction, which no
 file tells of.

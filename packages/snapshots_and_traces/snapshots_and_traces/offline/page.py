@@ -66,7 +66,7 @@ class OfflinePage:
         return {**bundle, **self.stored()}, metadata
 
     def stored(self) -> dict[str, str]:
-        """What a notebook keeps of the page, by its kind: for readers without a kernel."""
+        """The page as a notebook stores it, by media type: for readers without a kernel."""
         return {"text/plain": repr(self)}
 
 

@@ -100,12 +100,12 @@ def is_repeated(snapshot: Snapshot) -> bool:
 
 
 def events(snapshot: Snapshot) -> list[tuple[str, int]]:
-    """What an allocator did, in order: actions and their bytes."""
+    """The actions of an allocator in order, with their bytes."""
     return [(event.action, event.size) for event in snapshot.trace().events()]
 
 
 def blocks(snapshot: Snapshot) -> list[list[tuple[int, str]]]:
-    """What it held at the end: for each segment its blocks, in bytes, and their states.
+    """The memory held at the end: for each segment its blocks, in bytes, and their states.
 
     Segments are in order of their content, since addresses are the driver's choice.
     """

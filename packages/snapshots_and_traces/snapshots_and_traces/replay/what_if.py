@@ -1,4 +1,4 @@
-"""What a recorded program would have taken with other settings, or with another allocator.
+"""Runs a recorded program again with other settings, or with another allocator.
 
 A `Program` is what was asked of the allocator and nothing of what it answered, so that any
 allocator can be asked again.
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def program_of(trace: RecordedTrace) -> Program:
-    """What a recorded trace asked for; first, by address, what was in use when it began.
+    """The requests of a recorded trace; first, by address, what was in use when it began.
 
     In which order that was allocated, and what was freed before, the trace doesn't tell.
     """

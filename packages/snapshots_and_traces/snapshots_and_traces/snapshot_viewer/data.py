@@ -75,7 +75,7 @@ def _fixed() -> dict[str, Any]:
 
 
 def grown(before: Snapshot, after: Snapshot, device: int) -> list[tuple[str, int, int]]:
-    """Who asked, and for how many bytes at the peak of either: all together, then the largest
+    """Bytes at the peak of each of two snapshots by call stack: all together, then the largest
     difference first.
 
     `device` is the later one's; where the earlier snapshot has only another, that is meant.
@@ -233,7 +233,7 @@ def sentence(of: History) -> str:
 
 
 def _next(held: dict[str, int]) -> str:
-    """Who asked for most of what was not there before the trace."""
+    """The call stack with most of the bytes that were not there before the trace."""
     known = [(site, size) for site, size in held.items() if site not in (BEFORE, NO_STACK)]
     if not known:
         return ""

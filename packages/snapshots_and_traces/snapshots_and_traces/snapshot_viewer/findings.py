@@ -1,4 +1,4 @@
-"""What looks wrong in a snapshot: rules, each with its numbers and with what to try.
+"""Finds what looks wrong in a snapshot: rules, each with its numbers and with what to try.
 
 A rule that finds nothing says nothing. The thresholds stand here; they keep quiet about what every
 healthy run does: a cache that is a little larger than what is used, a forward pass that grows.
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """What the rules look at: a device's history, and bytes in blocks at each moment."""
+    """The evidence for the rules: a device's history, and bytes in blocks at each moment."""
 
     snapshot: Snapshot
     history: History
@@ -66,13 +66,13 @@ class Case:
 
     @property
     def against_holes(self) -> str:
-        """What to try against fragmentation, but for what is on already."""
+        """Settings to try against fragmentation, without those that are on already."""
         on = self.snapshot.settings.get("expandable_segments") is True
         return STEADY if on else f"{EXPANDABLE} {STEADY}"
 
 
 def findings(snapshot: Snapshot, history: History) -> list[Finding]:
-    """What the rules find on the device of a history, the gravest first."""
+    """The findings on the device of a history, the gravest first."""
     blocks = replace(history.allocations, size=history.block_sizes)
     case = Case(snapshot, history, blocks.totals(history.moments))
     return [found for rule in RULES for found in rule(case)]
@@ -248,7 +248,7 @@ def unknown_events(case: Case) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Growth:
-    """Who held how many bytes (`held`) at the low points between steps (`moments`)."""
+    """Bytes held by each call stack (`held`) at the low points between steps (`moments`)."""
 
     site: str
     moments: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Who asked for allocations, in as many groups as a picture has colours."""
+"""Groups allocations by call stack, in as many groups as a picture has colours."""
 
 import numpy as np
 

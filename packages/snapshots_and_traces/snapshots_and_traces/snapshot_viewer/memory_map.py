@@ -1,4 +1,4 @@
-"""What a device's addresses hold at a moment: blocks in segments, and the free bytes between."""
+"""The memory map of a device at a moment: blocks in segments, and the free bytes between."""
 
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ def map_at(history: History, moment: int) -> MemoryMap:
 
 
 def _segments(history: History, moment: int) -> tuple[Array, Array]:
-    """Where the segments begin and end, by address; pages side by side are one."""
+    """The bounds of the segments, by address; adjacent pages are one."""
     ranges = history.ranges
     alive = ranges.at(moment)
     alive = alive[np.argsort(ranges.address[alive])]

@@ -96,7 +96,7 @@ class Trace:
 
 
 class Walked:
-    """How much of a file was read: a list that is referred to a thousand times counts each time."""
+    """Counts what was read of a file: a list with a thousand references counts each time."""
 
     def __init__(self, file_bytes: int) -> None:
         self.left = file_bytes

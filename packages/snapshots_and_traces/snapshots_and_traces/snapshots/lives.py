@@ -109,7 +109,7 @@ class History:
 
     @cached_property
     def sites_by_weight(self) -> list[str]:
-        """Who asked (or the kinds), by bytes times moments held, most first."""
+        """Call sites (or kinds) by bytes times moments held, most first."""
         lives = self.allocations
         held = (lives.death - lives.birth) * lives.size.astype(float)
         weight = np.bincount(self.sites, held, len(self.site_names))
@@ -122,7 +122,7 @@ class History:
         return np.bincount(self.sites[alive], sizes, len(self.site_names)).astype(np.int64)
 
     def bytes_of_sites(self, moment: int) -> dict[str, int]:
-        """Live bytes at a moment by who asked (or by kind), most first."""
+        """Live bytes at a moment by call site (or by kind), most first."""
         sums = self.held_by_site(moment)
         order = np.argsort(-sums, kind="stable")
         return {self.site_names[i]: int(sums[i]) for i in order if sums[i]}
@@ -232,7 +232,7 @@ def _joined(a: Lives, b: Lives) -> Lives:
 def _sites(
     trace: Trace, lives: Lives, early_stacks: Sequence[int]
 ) -> tuple[Array, tuple[str, ...], bool]:
-    """For each allocation the place of its kind, where the events have one, or of who asked."""
+    """The index of each allocation's kind, where the events have one, or of its call site."""
     if trace.category.any():
         names: Sequence[str] = [name or "no kind recorded" for name in trace.categories]
         codes = np.where(lives.event >= 0, trace.category[lives.event], 0)

@@ -62,7 +62,7 @@ def loads(data: bytes, name: str) -> Snapshot:
 
 
 def _apart(source: dict[str, Any], size: int, name: str) -> Snapshot:
-    """What another process reads of a file of that size."""
+    """Has another process read a file of that size."""
     memory = int(max(LEAST_MEMORY, MEMORY_PER_BYTE * size))
     seconds = int(LEAST_SECONDS + SECONDS_PER_BYTE * size)
     path = [str(Path(__file__).resolve().parents[2]), *sys.path]
@@ -86,7 +86,7 @@ def _why(code: int, memory: int, seconds: int) -> str:
 
 
 def child(size: str, memory: str, seconds: str) -> None:
-    """What that process does: it reads its standard input, and writes one answer."""
+    """The other process: it reads its standard input, and writes one answer."""
     limit(int(memory), int(seconds))
     gc.disable()
     try:
@@ -103,9 +103,7 @@ def child(size: str, memory: str, seconds: str) -> None:
 
 
 def limit(memory: int, seconds: int) -> None:
-    """From here on this process gets so many bytes and seconds of a processor, where the system
-    can say so.
-    """
+    """Limits this process to so many bytes and CPU seconds, where the system can."""
     try:
         import resource
     except ImportError:  # Windows

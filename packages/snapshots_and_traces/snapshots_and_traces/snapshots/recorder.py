@@ -1,4 +1,4 @@
-"""What an allocator of ours does, written down as torch writes its own: a snapshot without a GPU.
+"""Records our allocator as torch records its own: a snapshot without a GPU.
 
 Source of the schema: torch/csrc/cuda/Module.cpp and torch.cuda.memory._snapshot, torch 2.13.
 """
@@ -75,7 +75,7 @@ class Recorder:
         self._driver_calls(0, pool)
 
     def snapshot(self) -> dict[str, Any]:
-        """What `torch.cuda.memory._snapshot` would give, for one device."""
+        """A snapshot as `torch.cuda.memory._snapshot` gives it, for one device."""
         settings = getattr(self.allocator, "settings", Settings())
         kept = self.events if self.keep is None else self.events[-self.keep :]
         return {

@@ -1,4 +1,4 @@
-"""What the allocator held when a trace began, worked out backwards from what it held at its end.
+"""Reconstructs what the allocator held when a trace began, backwards from its end.
 
 A trace is a ring buffer: of a long run only the last events are in the file, and what was
 allocated before them can be known only by undoing them, last first.
@@ -169,7 +169,7 @@ class _Blocks:
         return Block(address, size, known, state)
 
     def _size(self, requested: int, room: int, whole: Segment) -> int:
-        """What the allocator's rules cut for a request from `room`, the bytes to the next block."""
+        """Bytes that the allocator cuts for a request from `room`, the bytes to the next block."""
         self.rules.expandable = whole.is_expandable
         size = self.rules.round(requested)
         pool = rules.Pool(whole.stream, whole.kind == "small")
@@ -177,7 +177,7 @@ class _Blocks:
 
 
 class _Ranges:
-    """What the driver had given, segments without their blocks, by address."""
+    """The memory that the driver had given: segments without their blocks, by address."""
 
     def __init__(self, trace: Trace, segments: list[Segment]) -> None:
         self.trace = trace

@@ -92,7 +92,7 @@ class Snapshot:
         return next((t for t in self.traces if t.device == number), empty)
 
     def segments(self, device: int | None = None) -> list[Segment]:
-        """What a device's allocator held at the end, by address. Raises: ValueError."""
+        """The segments of a device's allocator at the end, by address. Raises: ValueError."""
         number = self.the_device(device)
         mine = (s for s in self.all_segments if s.device == number)
         return sorted(mine, key=lambda s: s.address)

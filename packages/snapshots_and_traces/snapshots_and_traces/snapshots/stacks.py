@@ -130,7 +130,7 @@ def text_of(raw: Any) -> str:
 
 
 def who(stack: tuple[Frame, ...]) -> str:
-    """Who asked: the innermost frame of the reader's own code, else of Python, else of torch."""
+    """The call site: the innermost frame of the reader's code, else of Python, else of torch."""
     for wanted in ("is_own", "is_python"):
         for frame in stack:
             if getattr(frame, wanted):

@@ -1,4 +1,4 @@
-"""What a bar of a trace is, in a word and a colour: on the page, and in the still picture of it."""
+"""Kinds of bars of a trace, each a word and a colour: on the page, and in its still picture."""
 
 import numpy as np
 

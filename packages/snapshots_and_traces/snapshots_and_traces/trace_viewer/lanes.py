@@ -31,7 +31,7 @@ class Lane:
     rows: list[np.ndarray]
 
     def in_words(self) -> dict[str, Any]:
-        """What the page needs to know of it, without the events."""
+        """Describes the lane for the page, without its events."""
         sizes = [len(row) for row in self.rows]
         return {"name": self.name, "device": self.device, "bands": self.bands, "rows": sizes}
 
@@ -85,7 +85,7 @@ def _lane(trace: Trace, name: str, device: int, places: np.ndarray) -> Lane:
 
 
 def _name(trace: Trace, thread: int, device: int, places: np.ndarray, several: bool) -> str:
-    """What a reader calls it; with its process where there are several."""
+    """The name of a lane; with its process where there are several."""
     process, number = (printable(part) for part in trace.threads[thread])
     if device >= 0:
         return f"GPU {device}, stream {number.removeprefix('stream ')}"

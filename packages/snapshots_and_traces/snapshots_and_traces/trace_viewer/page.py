@@ -29,7 +29,7 @@ class TracePage(OfflinePage):
 
     @property
     def sentences(self) -> list[str]:
-        """What it is, and where to look first: what stands above the page, and beside it."""
+        """Describes the trace and where to look first: the text above the page, and beside it."""
         first = self.words["devices"][0]
         return [
             *filter(None, [*self.words["about"], first["says"]]),

@@ -20,7 +20,7 @@ LEAST = 0.005  # of the longer one's time: a smaller difference isn't said
 
 @dataclass(frozen=True)
 class _Side:
-    """What is compared of a trace, divided by its steps where these are what is compared."""
+    """The figures of a trace to compare, per step where steps are compared."""
 
     trace: Trace
     device: int
@@ -76,7 +76,7 @@ def _side(trace: Trace, by_step: bool) -> _Side:
 
 
 def _differences(one: _Side, two: _Side) -> list[str]:
-    """What makes the traces hard to compare, a line each."""
+    """Reasons why the traces are hard to compare, a line each."""
     found = []
     gpus, ranks = ([name(side) for side in (one, two)] for name in (_gpu, _rank))
     for what, (old, new) in (("GPUs", gpus), ("ranks", ranks)):

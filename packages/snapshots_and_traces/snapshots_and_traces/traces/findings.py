@@ -1,4 +1,4 @@
-"""What to look at first: the largest causes of a trace's time, what to do about each, and where."""
+"""Finds the largest causes of a trace's time, what to do about each, and where."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -149,7 +149,7 @@ def _pause(trace: Trace, what: str, seconds: float, whole: float, idle: Idle) ->
 
 
 def _places(trace: Trace, what: str, idle: Idle) -> Iterable[tuple[str, float]]:
-    """Where a cause's idle times were, each with its seconds."""
+    """The places of a cause's idle times, each with its seconds."""
     host, took = trace.host, idle.shares[:, WAITS.index(what)]
     if what == "synchronising":
         memory = trace.named(ALLOCATING)
@@ -169,7 +169,7 @@ def _places(trace: Trace, what: str, idle: Idle) -> Iterable[tuple[str, float]]:
 
 
 def _place_at(trace: Trace, what: str, thread: int, begin: float, end: float) -> str:
-    """Where a thread, or that of the steps, was in the middle of a time; else after what."""
+    """The place of a thread, or of that of the steps, in the middle of a time; else after what."""
     host, rather = trace.host, {"data": LOADER, "ranks": RANKS}.get(what)
     for one in host.asked(thread)[:2]:
         if found := host.place(host.at(one, (begin + end) / 2), rather):
@@ -179,7 +179,7 @@ def _place_at(trace: Trace, what: str, thread: int, begin: float, end: float) ->
 
 
 def _at_host(trace: Trace, what: str) -> Iterator[tuple[str, float]]:
-    """Where the thread of the steps loaded data, or was in no operator, each with its seconds."""
+    """Places where the thread of the steps loaded data, or was in no operator, with seconds."""
     main = trace.host.main()
     if what == "data":
         for one in np.flatnonzero(trace.named(LOADER) & (trace.thread == main))[:LOOKED_AT]:
@@ -198,7 +198,7 @@ def _exposed(trace: Trace, which: np.ndarray, beside: np.ndarray) -> np.ndarray:
 
 
 def _communication(trace: Trace, device: int) -> tuple[str, str]:
-    """What to do about communication that nothing hides, and which it is."""
+    """Advice about communication that nothing hides, and which it is."""
     sent = np.flatnonzero(trace.on(device, Kind.KERNEL, Kind.COPY) & trace.messages)
     others = trace.on(device, Kind.KERNEL) & ~trace.messages
     took = _exposed(trace, sent, others)
@@ -220,7 +220,7 @@ def _communication(trace: Trace, device: int) -> tuple[str, str]:
 
 
 def _copying(trace: Trace, device: int) -> tuple[str, str]:
-    """What to do about copies that no kernel hides, by the kind that takes most, and which."""
+    """Advice about copies that no kernel hides, by the kind that takes most, and which."""
     copies = np.flatnonzero(trace.on(device, Kind.COPY) & ~trace.messages)
     took = _exposed(trace, copies, trace.on(device, Kind.KERNEL))
     sums = {kind: 0.0 for kind in COPIES}

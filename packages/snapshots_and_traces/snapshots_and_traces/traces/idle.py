@@ -48,7 +48,7 @@ class Idle:
 
     @property
     def seconds(self) -> np.ndarray:
-        """How long each was."""
+        """The seconds of each."""
         return np.asarray(self.spans[:, 1] - self.spans[:, 0])
 
     @property
@@ -238,7 +238,7 @@ def _held(using: np.ndarray, trace: Trace, calls: np.ndarray) -> np.ndarray:
 
 
 def _begun_at(trace: Trace, device: int, ends: np.ndarray) -> np.ndarray:
-    """What begins on a device at each of these times, or next; else -1."""
+    """The event that begins on a device at each of these times, or next; else -1."""
     using = np.flatnonzero(trace.on(device, Kind.KERNEL, Kind.COPY))
     using = using[np.argsort(trace.start[using], kind="stable")]
     return np.append(using, -1)[np.searchsorted(trace.start[using], ends - 1e-12)]

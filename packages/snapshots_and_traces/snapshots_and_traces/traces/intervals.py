@@ -16,7 +16,7 @@ def union(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def within(moments: np.ndarray, start: float, end: float) -> np.ndarray:
-    """What lies between two times."""
+    """The parts of intervals between two times."""
     cut = np.clip(moments, start, end)
     return cut[cut[:, 1] > cut[:, 0]]
 
@@ -27,14 +27,14 @@ def length(moments: np.ndarray) -> float:
 
 
 def gaps(moments: np.ndarray, start: float, end: float) -> np.ndarray:
-    """What lies between two times and is in none of the intervals."""
+    """The gaps between two times: what is in none of the intervals."""
     inside = within(moments, start, end)
     edges = np.concatenate([[start], inside.ravel(), [end]]).reshape(-1, 2)
     return edges[edges[:, 1] > edges[:, 0]]
 
 
 def covered(moments: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """How much of each span, a row of (begin, end), is in the intervals."""
+    """Seconds of each span, a row of (begin, end), that are in the intervals."""
     if not len(moments):
         return np.zeros(len(spans))
     so_far = np.cumsum(moments[:, 1] - moments[:, 0])

@@ -1,4 +1,4 @@
-"""What a kernel does, in words a reader knows: by the operator that launched it, else by its name.
+"""Classes of kernels, in words a reader knows: by the operator that launched it, else by its name.
 
 The names are those that cuDNN, cuBLAS, CUTLASS, NCCL, FBGEMM, Triton and ATen give their kernels,
 and torch's operators. A convolution is often computed by a kernel named as a matrix product: the

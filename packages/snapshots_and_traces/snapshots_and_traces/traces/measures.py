@@ -1,4 +1,4 @@
-"""Where the time of a trace went: small sums over its columns, each with its definition."""
+"""Sums over the columns of a trace, each with its definition: where the time went."""
 
 from dataclasses import dataclass
 

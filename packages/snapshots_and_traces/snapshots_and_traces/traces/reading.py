@@ -64,7 +64,7 @@ class TraceError(ValueError):
 
 
 class _Args(msgspec.Struct, gc=False):
-    """What is read of an event's `args`; any of it may be of any type."""
+    """The fields read of an event's `args`; any of them may be of any type."""
 
     device: Any = -1
     correlation: Any = None
@@ -74,7 +74,7 @@ class _Args(msgspec.Struct, gc=False):
 
 
 class _Event(msgspec.Struct, gc=False):
-    """What is read of an event; the rest is gone over."""
+    """The fields read of an event; the rest is skipped."""
 
     ph: str | None = None
     name: str | None = None
@@ -164,7 +164,7 @@ def _file(content: bytes) -> _File:
 
 
 def _decoded(content: bytes, is_list: bool) -> _File:
-    """What msgspec reads. Raises: TraceError for what no repair of its text would mend."""
+    """Decodes a trace with msgspec. Raises: TraceError where no repair of its text helps."""
     try:
         return _File(LIST.decode(content)) if is_list else OBJECT.decode(content)
     except RecursionError:

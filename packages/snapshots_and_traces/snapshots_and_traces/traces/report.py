@@ -1,4 +1,4 @@
-"""What a trace says, within a screen: what it is, where the time went, and where to look first."""
+"""Reports on a trace within a screen: what it is, where the time went, and where to look first."""
 
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ def summary(trace: Trace, by_step: bool = False) -> str:
 
 @dataclass(frozen=True)
 class Overview:
-    """Where the time of a GPU went, or of the host (`device` is -1): seconds by part of a window,
+    """The time of a GPU, or of the host (`device` is -1): seconds by part of a window,
     names by their time, and what to look at first.
     """
 
@@ -68,7 +68,7 @@ class Overview:
 
     @property
     def look(self) -> list[str]:
-        """What to look at first, a line each: what to do, its share, and where."""
+        """The first causes to look at, a line each: what to do, its share, and where."""
         return [in_words(one, self.device) for one in self.found]
 
 
@@ -142,7 +142,7 @@ def _gpu(trace: Trace, seen: Overview) -> list[str]:
 
 
 def ran_in_words(trace: Trace, device: int) -> str:
-    """How long a GPU's kernels ran, of the time of the steps or of the whole capture."""
+    """Says how long a GPU's kernels ran, of the time of the steps or of the whole capture."""
     window = trace.window(device)
     ran, whole = measures.busy(trace, device, window), window[1] - window[0]
     what = "of the steps" if trace.steps else "from the first event to the last"

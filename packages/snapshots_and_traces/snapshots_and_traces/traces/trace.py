@@ -1,4 +1,4 @@
-"""A profiler's trace as columns: who did what, on which thread or stream, from when to when."""
+"""A profiler's trace as columns: events with their thread or stream, begin and end."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ QUEUED = 1e-4  # seconds; what begins so long after its launch had waited for so
 
 
 class Kind(IntEnum):
-    """What an event is."""
+    """The kind of an event."""
 
     OTHER, OPERATOR, ANNOTATION, RUNTIME, KERNEL, COPY = range(6)
 
@@ -202,7 +202,7 @@ class Host:
         return np.asarray(kinds & (trace.device < 0) & trace.named(STEP))
 
     def asked(self, thread: int) -> list[int]:
-        """Whose doing explains that a thread was late: its own, the steps' thread's, autograd's."""
+        """Threads that may explain why a thread was late: itself, that of the steps, autograd's."""
         mine = [one for one in self._backward if self.process[one] == self.process[thread]]
         return [thread, self.main(thread), *mine] if thread >= 0 else [thread]
 
@@ -260,7 +260,7 @@ class Host:
         return np.asarray(self.trace.thread[self.order])
 
     def at(self, thread: int, moment: float) -> list[int]:
-        """What a thread was in at a moment, the innermost first."""
+        """The events that a thread was in at a moment, the innermost first."""
         trace = self.trace
         mine = self.of_thread(thread)
         place = int(np.searchsorted(trace.start[mine], moment, side="right")) - 1
@@ -278,7 +278,7 @@ class Host:
         return int(ended[order[0]]) if len(ended) else -1
 
     def place(self, around: list[int], rather: re.Pattern[str] | None = None) -> str:
-        """Where in the reader's code a moment is, as far as the file says; "" where it doesn't.
+        """The place of a moment in the reader's code, as far as the file says; "" where it doesn't.
 
         The innermost function outside of libraries; without stacks the outermost of those that
         `rather` fits, or the outermost operator; else the innermost annotation that isn't a step.
@@ -298,5 +298,5 @@ class Host:
 
 
 def dict_or_empty(found: Any) -> dict[str, Any]:
-    """What should be an object of the file, else an empty one."""
+    """Returns `found` if it is an object of JSON, else an empty one."""
     return found if isinstance(found, dict) else {}
