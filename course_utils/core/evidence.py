@@ -166,15 +166,16 @@ def recorded(experiment: str) -> Series | None:
 
 
 def recorded_machines(chapter: str) -> list[str]:
-    """Lists the machines that recorded something for a chapter, each with its newest date."""
+    """Lists the machines that measured something for a chapter, each with its newest date."""
     newest: dict[str, str] = {}
     for path in sorted(files.RECORDED.glob(f"*/{chapter}/*.json")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            name, date = content["machine"]["name"], content["date"][:10]
+            name, date, rows = content["machine"]["name"], content["date"][:10], content["rows"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # `recorded` says what is wrong with it where it is used
-        newest[name] = max(date, newest.get(name, ""))
+        if rows and path.stem != "claims":
+            newest[name] = max(date, newest.get(name, ""))
     return [f"{name} ({date})" for name, date in sorted(newest.items())]
 
 

@@ -62,7 +62,7 @@ def test_a_recording_without_a_gpu_or_rows_gives_way_to_one_with(kept, fake_mach
     fake_machine(gpus=0)
     record("speed", ROWS[:1])
     assert recorded("speed").machine == "H200"
-    assert len(recorded_machines("02_async_execution")) == 3
+    assert len(recorded_machines("02_async_execution")) == 2
 
 
 def test_rows_of_other_columns_and_numbers_that_are_none_are_refused(kept):

@@ -6,7 +6,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "by_hand": "gpu_seconds slowest_seconds",
-        "costs": "Link busbw fit_half ring_seconds seconds_from_busbw",
+        "costs": "Link busbw ring_seconds seconds_from_busbw",
         "rank_blocks": "draw_holdings",
         "ring_widget": "ring_moments ring_steps",
         "simulated_ranks": "simulate",
