@@ -25,6 +25,7 @@ def draw_spread(
 ) -> style.Picture:
     """Draws the median of the seeds as a mark, and their range as a bar, for each x of each line.
 
+    Every second line has open marks; a line's marks are 2% to the right of those before it.
     `predicted` are curves by label, dotted and dashed. `log` names the axes that are logarithmic,
     in ticks at the values of x that were measured. The y axis begins at `bottom`, if that is given.
     """
@@ -36,8 +37,9 @@ def draw_spread(
         below = [middle[x] - min(values) for x, values in points.items()]
         above = [max(values) - middle[x] for x, values in points.items()]
         axes.errorbar(
-            list(middle), list(middle.values()), [below, above], color=colour, capsize=4,
-            marker=MARKERS[place % len(MARKERS)], label=label, linewidth=1,
+            [x * 1.02**place for x in middle], list(middle.values()), [below, above],
+            color=colour, marker=MARKERS[place % len(MARKERS)], label=label, linewidth=1,
+            capsize=4, markerfacecolor="white" if place % 2 else colour,
         )  # fmt: skip
         said.append(alt_text.curve(f"{label}, median", middle, live=True))
     for place, (label, curve) in enumerate((predicted or {}).items()):

@@ -1,48 +1,28 @@
-"""What a step costs on n devices: formula and timeline."""
+"""A step's timeline on n devices."""
 
 import random
 
 import pytest
 
-from course_utils.chapters.collectives.costs import Link
-from course_utils.chapters.data_parallelism.scaling import (
-    BACKWARD,
-    Cluster,
-    efficiency,
-    exposed_seconds,
-    messages_seconds,
-    step_spans,
-)
+from course_utils.chapters.data_parallelism.scaling import BACKWARD, step_spans
 
 
-def equal(cluster, compute, n_bytes, buckets, overlap=True):
-    """The spans of a step with equal buckets that fill evenly."""
-    backward, took = BACKWARD * compute, messages_seconds(cluster, n_bytes, buckets) / buckets
+def end(compute, messages, buckets, overlap=True):
+    """The end of a step with equal buckets that fill evenly."""
+    backward = BACKWARD * compute
     ready = [backward * bucket / buckets for bucket in range(1, buckets + 1)]
-    return step_spans(compute, backward, ready, [took] * buckets, overlap)
-
-
-def drawn(n=8):
-    return Cluster(n, 1e12, Link(10 ** random.uniform(-5, -2), 10 ** random.uniform(-11, -8)))
+    spans = step_spans(compute, backward, ready, [messages / buckets] * buckets, overlap)
+    return max(span.end for span in spans)
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 7, 40])
-def test_the_formula_is_what_the_timeline_shows(buckets):
+def test_a_step_exposes_the_last_bucket_or_what_the_network_cant_keep_up_with(buckets):
     for _ in range(50):
-        cluster, flops, n_bytes = drawn(), 10 ** random.uniform(9, 12), 10 ** random.uniform(5, 9)
-        compute = flops / cluster.flops_per_s
-        end = max(span.end for span in equal(cluster, compute, n_bytes, buckets))
-        assert efficiency(cluster, flops, n_bytes, buckets) == pytest.approx(compute / end)
+        compute, messages = random.uniform(0.1, 10), 10 ** random.uniform(-3, 2)
+        before_the_last = BACKWARD * compute * (buckets - 1) / buckets
+        exposed = max(messages / buckets, messages - before_the_last)
+        assert end(compute, messages, buckets) == pytest.approx(compute + exposed)
 
 
-def test_without_overlap_a_step_is_the_sum_and_one_device_waits_for_nobody():
-    cluster, buckets = drawn(), 5
-    end = max(span.end for span in equal(cluster, 1.0, 1e8, buckets, overlap=False))
-    assert end == pytest.approx(1 + messages_seconds(cluster, 1e8, buckets))
-    assert efficiency(drawn(1), 1e12, 1e9, 4) == 1.0
-
-
-def test_the_last_bucket_always_shows_and_all_of_a_slow_network():
-    assert exposed_seconds(9.0, 2.0, 4) == 0.5
-    assert exposed_seconds(9.0, 2.0) == 2.0
-    assert exposed_seconds(9.0, 100.0, 3) == pytest.approx(96.0)
+def test_without_overlap_a_step_is_the_sum():
+    assert end(1.0, 0.7, 5, overlap=False) == pytest.approx(1.7)

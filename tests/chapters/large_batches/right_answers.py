@@ -20,6 +20,6 @@ RIGHT = {
     "scaling.plan": changed(
         "scaling.plan",
         one_by_one={"return local": "yield from (local"}
-        | {"(compute + exposed)": "(compute + exposed))"},
+        | {"(1 + batch / offer.critical_batch)": "(1 + batch / offer.critical_batch))"},
     ),
 }

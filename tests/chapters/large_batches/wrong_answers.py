@@ -2,7 +2,6 @@
 
 from tests.support.patches import changed
 
-EXPOSED = "max(messages / k, messages - 2 / 3 * compute * (k - 1) / k)"
 WRONG = {
     "scaling.noise_scale": changed(
         "scaling.noise_scale",
@@ -29,17 +28,18 @@ WRONG = {
     ),
     "scaling.plan": changed(
         "scaling.plan",
-        fills_the_memory={"offer.largest_batch // n": "10**9"},
+        fills_the_memory={"offer.critical_batch // n": "10**9"},
         forgets_the_memory={
             "(offer.memory_bytes - offer.state_bytes) // offer.sample_bytes": "10**9"
         },
-        hides_nothing={EXPOSED: "messages"},
-        hides_everything_behind_the_backward_pass={EXPOSED: "max(0, messages - 2 / 3 * compute)"},
-        hides_behind_all_computing={"2 / 3 * compute": "compute"},
-        says_it_scales={"compute / (compute + exposed)": "1.0"},
         global_batch_for_local={"return local": "return n * local"},
         leaves_a_byte_free={"offer.state_bytes)": "offer.state_bytes - 1)"},
-        below_the_largest_batch={"offer.largest_batch //": "(offer.largest_batch - 1) //"},
-        percent={"compute / (compute + exposed)": "100 * compute / (compute + exposed)"},
+        below_the_critical_batch={"offer.critical_batch // n": "(offer.critical_batch - 1) // n"},
+        rate_of_the_local_batch={"rate * (batch /": "rate * (local /"},
+        forgets_the_law={" / (1 + batch / offer.critical_batch)": ""},
+        law_of_the_local_batch={"1 + batch /": "1 + local /"},
+        law_of_the_steps={"batch / offer.critical_batch)": "offer.critical_batch / batch)"},
+        all_of_the_time={"offer.computing /": "1.0 /"},
+        percent={"offer.computing /": "100 * offer.computing /"},
     ),
 }
