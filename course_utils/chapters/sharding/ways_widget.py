@@ -41,15 +41,16 @@ def _draw(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> t
 def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
     """A row for each scheme: GB held, on a logarithmic axis, and bytes that leave a node.
 
-    Dots of what a card can't hold are grey: an axis of powers has no zero for bars.
+    What a card can't hold is grey. Dots, because an axis of powers has no zero for bars.
     """
     figure = style.new_figure(title, 1.6 + 0.36 * len(found))
     left, right = figure.subplots(1, 2, sharey=True)
     lines = [f"x: GB held (a card has {CARD}) · bytes per parameter, leaving a node in a step"]
     for place, (name, (n_bytes, sent)) in enumerate(found.items()):
         held = n_bytes / 1e9
-        left.plot(held, place, "o", color=style.EXACT if held <= CARD else style.KINDS["wait"])
-        right.barh(place, sent, color=style.EXACT)
+        color = style.EXACT if held <= CARD else style.KINDS["wait"]
+        left.plot(held, place, "o", color=color)
+        right.barh(place, sent, color=color)
         white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         style.write_beside(left, f"{held:,.3g}", held, place, bbox=white)
         style.write_beside(right, f"{sent:.3g}", sent, place)
@@ -58,7 +59,6 @@ def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
     left.set(xscale="log", xlabel=f"GB held (dashed: {CARD})")
     left.xaxis.set_major_formatter(lambda x, _at: style.tick(x))
     left.set_xlim(left.get_xlim()[0], 6 * left.get_xlim()[1])
-    right.set(xlabel="bytes sent per parameter")
-    right.set_xlim(0, 1.2 * right.get_xlim()[1])
+    right.set(xlabel="bytes per parameter from a node", xlim=(0, 1.2 * right.get_xlim()[1]))
     style.name_rows(left, list(found))
     return style.render(figure, title, lines)
