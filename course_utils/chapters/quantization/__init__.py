@@ -7,7 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "grid_widget": "grid_explorer",
         "layers": (
-            "bytes_of dots fbgemm formats_on_gpu gpt_on_gpu INPUTS inputs_of linear_on_gpu "
+            "dots fbgemm formats_on_gpu INPUTS inputs_of linear_on_gpu "
             "llama_inference looks named_linears OUTPUTS torchao without_onednn"
         ),
     },

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from course_utils.core.evidence import Series, published
 from course_utils.core.machine import device
 from course_utils.core.running import quiet_import
-from course_utils.workloads.gpt import GPT, GPTConfig
 
 COLOURS = ("#0072B2", "#C77700", "#882255", "#117733", "#555555")
 DASHES = ("-", "--", "-.", ":", "-")
@@ -93,7 +92,7 @@ def dots(labels: Iterable[str]) -> Looks:
     return {label: look | {"linestyle": ""} for label, look in looks(labels).items()}
 
 
-# ---- A large linear layer and a GPT on a GPU, in BF16 and as torchao quantises them.
+# ---- A large linear layer on a GPU, in BF16 and as torchao quantises it.
 
 INPUTS, OUTPUTS = 4096, 14336  # the first layer of the MLP of Llama-3.1-8B
 SHOWN = {  # columns of torchao's table, as this chapter names them
@@ -131,35 +130,11 @@ def formats_on_gpu() -> list[str]:
 
 def linear_on_gpu(name: str) -> nn.Module:
     """Returns a linear layer of 4,096 to 14,336 in a format of `formats_on_gpu`, not compiled."""
-    layer = nn.Sequential(nn.Linear(INPUTS, OUTPUTS, bias=False))
-    return _quantised(layer.to(device(), torch.bfloat16), name)
-
-
-def _quantised(model: nn.Module, name: str) -> nn.Module:
+    layer = nn.Sequential(nn.Linear(INPUTS, OUTPUTS, bias=False)).to(device(), torch.bfloat16)
     ao = torchao() if name in CONFIGS else None
     if ao:
-        ao.quantize_(model, CONFIGS[name][1](ao))
-    return model
-
-
-def gpt_on_gpu(name: str) -> nn.Module:
-    """Returns a GPT of 1.8 billion parameters on the GPU, its linear layers in a format.
-
-    The embeddings and the output layer, which shares theirs, stay in BF16.
-    """
-    with torch.device(device()):
-        model = GPT(GPTConfig(50304, 1024, 8, 32, 4096)).to(torch.bfloat16)
-    return _quantised(model, name)
-
-
-def bytes_of(model: nn.Module) -> int:
-    """Returns the bytes of a model's weights; a quantised one counts its codes and scales."""
-    total = 0
-    for weight in model.parameters():
-        names = weight.__tensor_flatten__()[0] if hasattr(weight, "__tensor_flatten__") else ()
-        parts = [getattr(weight, name) for name in names] or [weight]
-        total += sum(part.nbytes for part in parts)
-    return total
+        ao.quantize_(layer, CONFIGS[name][1](ao))
+    return layer
 
 
 def llama_inference() -> Series:

@@ -1,4 +1,4 @@
-"""What the page takes from its room: a layer's inputs, torchao or a sentence, bytes of weights."""
+"""What the page takes from its room: a layer's inputs, torchao or a sentence."""
 
 import sys
 
@@ -33,15 +33,6 @@ def test_without_torchao_a_sentence_says_what_is_left_out(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torchao.prototype.mx_formats", None)
     assert chapter.torchao() is None
     assert "this page compares nothing with it" in capsys.readouterr().out
-
-
-def test_a_quantised_layers_bytes_are_its_codes_and_scales():
-    model = nn.Sequential(nn.Linear(64, 32))
-    assert chapter.bytes_of(model) == 4 * (64 * 32 + 32)
-    ao = chapter.torchao()
-    ao.quantize_(model, ao.IntxWeightOnlyConfig(torch.int4, ao.PerGroup(32)))
-    codes, groups = 64 * 32, 64
-    assert chapter.bytes_of(model) == codes + groups * (4 + 1) + 4 * 32
 
 
 def test_torchaos_published_table_has_each_row_under_legible_names():
