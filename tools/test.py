@@ -38,7 +38,7 @@ BESIDE = {  # runs while pytest does; only mypy takes long
 
 @dataclass
 class Selection:
-    """What to test: files and notebooks for pytest, and the chapters that are meant if not all.
+    """A choice of tests: files and notebooks for pytest, and chapters that are meant if not all.
 
     `quick` leaves out thorough tests, except those that guard one of the files in `changed`.
     """

@@ -1,1 +1,1 @@
-"""What only one chapter uses, a folder each, named like its notebook without the number."""
+"""Code that only one chapter uses: a folder each, named like its notebook without the number."""

@@ -33,7 +33,7 @@ def examine() -> list[Finding]:
     for look in looks:
         try:
             found += look()
-        except Exception as error:  # a doctor who faints helps nobody
+        except Exception as error:  # the doctor must not fail where the machine does
             text = f"{type(error).__name__}: {error}. {REINSTALL}"
             found.append(Finding(False, look.__name__[1:], text))
     return found

@@ -77,7 +77,7 @@ class Kernel:
             raise
 
     def run(self, code: str) -> str:
-        """What a cell printed. Raises: RuntimeError where it failed."""
+        """Runs a cell and returns what it printed. Raises: RuntimeError where it failed."""
         message, text = self.client.execute(code), ""
         while True:
             heard = self.client.get_iopub_msg(timeout=CELL_SECONDS)
@@ -121,7 +121,7 @@ class Kernel:
 
 
 def seconds(kernel: Kernel, cells: list[str]) -> float:
-    """How long the cells take. Raises: RuntimeError where one fails."""
+    """Times the cells. Raises: RuntimeError where one fails."""
     start = time.perf_counter()
     for one in cells:
         kernel.run(one)

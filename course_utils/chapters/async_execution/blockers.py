@@ -32,7 +32,7 @@ AWAY = ("to", "cuda")
 
 
 class HostCopies:
-    """What copies to the host gave, and what was made of those alone.
+    """The results of copies to the host, and what was made of those alone.
 
     On a machine without a GPU a copy to the host is the tensor itself. So each is kept as a view of
     its own: the original is still one that would live on a GPU.
@@ -152,7 +152,7 @@ class _Found:
 
 
 class _Watcher:
-    """What both watchers have: where to note what they see."""
+    """The base of both watchers: where to note what they see."""
 
     def __init__(self, found: _Found) -> None:
         super().__init__()

@@ -94,7 +94,7 @@ def spans(accesses: Iterable[Access]) -> list[Span]:
 def queue_spans(
     launch: float, run: float, back: float, n: int, depth: int | None = None
 ) -> list[Span]:
-    """What a frontend and a backend do with `n` pieces of work, as spans; times in seconds.
+    """Spans of a frontend and a backend for `n` pieces of work; times in seconds.
 
     The frontend takes `launch` for each and stops while `depth` pieces wait or run; the backend
     takes `run` for each; hearing that the last is done takes `back` more.

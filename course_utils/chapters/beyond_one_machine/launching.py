@@ -67,7 +67,7 @@ class Launched:
         atexit.register(self.stop)
 
     def lines(self) -> list[str]:
-        """What its ranks printed, sorted: who of them is first is chance."""
+        """The lines that its ranks printed, sorted: their order is chance."""
         printed = [path.read_text(encoding="utf-8") for path in self._logs.rglob("stdout.log")]
         return sorted(line for text in printed for line in text.splitlines())
 

@@ -77,7 +77,7 @@ def link_rows(program: str | Path, mbit_per_s: int, sizes: tuple[int, ...]) -> l
 
 
 def member_rows(program: str | Path) -> list[dict[str, Any]]:
-    """What `program` says at each start while a machine joins and is lost: a row per start.
+    """Runs `program` while a machine joins and is lost: a row for each of its starts.
 
     The event before it, seconds since that event, the world size, the restart count. The second
     machine is lost twice: its processes are killed, and later its link is cut.
@@ -117,7 +117,7 @@ def _environment(extra: dict[str, str]) -> dict[str, str]:
 
 
 def _output(command: list[str], environment: dict[str, str], folder: Path | None = None) -> str:
-    """What a command prints, or why it failed as its last line."""
+    """The output of a command, or its last line on why it failed."""
     try:
         done = subprocess.run(
             command, env=_environment(environment), cwd=folder, timeout=LIMIT_SECONDS,

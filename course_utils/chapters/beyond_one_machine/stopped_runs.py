@@ -8,7 +8,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class Piece:
-    """What a run does from `start` to `end`, seconds since its start.
+    """A part of a run from `start` to `end`, seconds since the run's start.
 
     `kind` is "kept" or "lost" for computing that a complete save follows or doesn't, "saving", or
     "restarting".
@@ -54,7 +54,7 @@ def _between(now: float, end: float, interval: float, save_seconds: float) -> li
 
 
 def seconds_of(kind: str, run: Sequence[Piece]) -> float:
-    """How long a run is at one kind of thing."""
+    """Seconds that a run spends on one kind of part."""
     return sum(piece.end - piece.start for piece in run if piece.kind == kind)
 
 

@@ -42,7 +42,7 @@ def _end(*_: Any) -> None:
 
 
 def _end_with_notebook(alone: threading.Event) -> None:
-    """Returns when the last who could write has gone; then torchrun is told to end."""
+    """Waits until the last writer has gone, then asks torchrun to end."""
     while os.read(sys.stdin.fileno(), 1):  # a buffered read would hold a lock as Python ends
         pass
     alone.set()

@@ -1,4 +1,4 @@
-"""What an all_reduce by hand needs: a rank's net, the naive algorithm, and timers for all ranks.
+"""Tools for an all_reduce by hand: a rank's net, the naive algorithm, and timers for all ranks.
 
 An algorithm takes a `Net`: the chapter's own over torch.distributed, or a rank of
 `simulated_ranks`. The other algorithms are in the chapter.
@@ -16,7 +16,7 @@ HOLD_CYCLES = 40_000_000  # 20 ms and more, in which a hundred collectives are l
 
 
 class Net(Protocol):
-    """What an algorithm needs of a rank: its number, and messages to and from the others."""
+    """A rank as an algorithm sees it: its number, and messages to and from the others."""
 
     rank: int
     n: int

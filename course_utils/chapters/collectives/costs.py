@@ -1,4 +1,4 @@
-"""What a collective costs: bandwidths as nccl-tests defines them, and times by α and β.
+"""Costs of collectives: bandwidths as nccl-tests defines them, and times by α and β.
 
 Sources: nccl-tests, doc/PERFORMANCE.md (algbw, busbw); Hockney 1994 (α–β). Seconds, bytes, and GB
 of 10^9 bytes.
@@ -19,7 +19,7 @@ def seconds_from_busbw(gb_per_s: float, n: int, n_bytes: float) -> float:
 
 @dataclass(frozen=True)
 class Link:
-    """What a message costs: `alpha` seconds, and `beta` seconds for each byte."""
+    """The cost of a message: `alpha` seconds, and `beta` seconds for each byte."""
 
     alpha: float
     beta: float

@@ -86,7 +86,7 @@ def _require_sum(case: str, inputs: torch.Tensor, found: torch.Tensor) -> None:
 
 
 def _beside(inputs: torch.Tensor, found: list[Any], want: list[Any]) -> Any:
-    """What the ranks hold and what they should, drawn where it is few enough to be read."""
+    """Draws what the ranks hold beside what they should, if it is little enough to read."""
     from course_utils.chapters.collectives.rank_blocks import draw_holdings
 
     if inputs.numel() > DRAWN_NUMBERS:

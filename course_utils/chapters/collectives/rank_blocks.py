@@ -1,4 +1,4 @@
-"""Who holds what: the blocks of every rank before and after a collective, drawn."""
+"""Draws the blocks of every rank before and after a collective."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ def _move(axes: "style.Axes", name: str, before: list[list[str]], after: list[li
 def _row(
     axes: "style.Axes", row: list[str], corner: tuple[float, int], owners: Sequence[int | None]
 ) -> None:
-    """Blocks of one rank from (left, rank) on, in the colours of those who held them before."""
+    """Blocks of one rank from (left, rank) on, in the colours of their earlier ranks."""
     from matplotlib.patches import Rectangle
 
     left, rank = corner

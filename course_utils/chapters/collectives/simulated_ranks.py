@@ -20,7 +20,7 @@ NO_TIME = Link(0.0, 0.0)
 
 
 class Deadlock(Exception):
-    """Every rank waits for another; the message says who for whom."""
+    """Every rank waits for another; the message says which for which."""
 
 
 class _Message:
@@ -110,7 +110,7 @@ class SimulatedNet:
 
 
 class _Room:
-    """What the threads share: the messages on their way, and who waits for what."""
+    """The state that the threads share: messages on their way, and waiting ranks."""
 
     def __init__(self, n: int, link: Link) -> None:
         self.n, self.link, self.left = n, link, set[int]()
@@ -129,7 +129,7 @@ class _Room:
                 raise Deadlock(self.over)
 
     def leave(self, rank: int) -> None:
-        """A rank is done, or failed: who waits for it now waits in vain."""
+        """A rank is done, or failed: ranks that wait for it now wait in vain."""
         with self.changed:
             self.left.add(rank)
             self.look()

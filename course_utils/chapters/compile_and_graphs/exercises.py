@@ -90,7 +90,7 @@ def _compare(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.T
 
 
 def _run(compiled: Callable[..., Any], whole: Callable[..., Any], x: torch.Tensor) -> Any:
-    """What the compiled answer gives. Raises: Wrong where it isn't one graph, with the reason."""
+    """Runs the compiled answer. Raises: Wrong where it isn't one graph, with the reason."""
     from torch._dynamo import error_on_graph_break
     from torch._dynamo.exc import TorchDynamoException
 
@@ -117,7 +117,7 @@ def step(text: torch.Tensor, label: str, weight: Any, means: Any) -> torch.Tenso
 
 
 def running_means(texts: list[torch.Tensor]) -> list[float]:
-    """What the loop returns: after each text, the mean of the losses until there."""
+    """Returns the expected result of the loop: the mean loss after each text."""
     losses = [text.double().tanh().square().mean().item() for text in texts]
     return [sum(losses[: k + 1]) / (k + 1) for k in range(len(losses))]
 

@@ -1,4 +1,4 @@
-"""What the page's cells need besides the lesson: a cache, Inductor's text, tables."""
+"""Helpers for the page's cells: a cache, Inductor's text, tables."""
 
 import logging
 import os

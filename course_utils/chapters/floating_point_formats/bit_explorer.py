@@ -134,7 +134,7 @@ class BitExplorer(anywidget.AnyWidget):
 
     @property
     def value(self) -> float:
-        """What the bits stand for."""
+        """The value of the bits."""
         return self.fmt.decode(self.code)
 
     def _take(self, fmt: Format, number: Number) -> None:

@@ -1,4 +1,4 @@
-"""What an FP8 product on a GPU loses."""
+"""Measures the error of an FP8 matmul on a GPU."""
 
 from collections.abc import Callable
 from typing import Any

@@ -50,7 +50,7 @@ class Drawing(Dataset[tuple[float, int]]):
 
 
 def drawn(worker_init: Callable[[int], Any], workers: int, seed: int) -> list[Draw]:
-    """What workers draw in two epochs after `torch.manual_seed(seed)`, in the loader's order.
+    """Draws of workers in two epochs after `torch.manual_seed(seed)`, in the loader's order.
 
     The page's own random state is kept. Raises: Wrong where a worker fails, or can't be forked.
     """

@@ -1,4 +1,4 @@
-"""What the page's cells need besides the lesson: page cache, workers' memory, copies to a GPU."""
+"""Helpers for the page's cells: page cache, workers' memory, copies to a GPU."""
 
 import multiprocessing
 import os

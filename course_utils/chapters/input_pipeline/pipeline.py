@@ -1,4 +1,4 @@
-"""The input pipeline in virtual time: who loads which batch when, and when the device waits.
+"""The input pipeline in virtual time: which worker loads which batch when, and waits.
 
 It distributes batches as torch's DataLoader does (`torch/utils/data/dataloader.py`).
 """

@@ -40,7 +40,7 @@ class Setting:
         return simulate(self.loads, self.step, workers, depth, self.start)
 
     def diagnosis(self, workers: int, depth: int) -> tuple[str, str]:
-        """What the device waits for, in a few words; and what to move next, as HTML."""
+        """Says what the device waits for, and what to move next, as HTML."""
         if not workers:
             return "loading and steps take turns", self._more_workers(depth)
         if workers < self.keep_up:
@@ -194,7 +194,7 @@ def _told(lanes: Mapping[float, str], bars_of: Mapping[str, Bars], unit: str) ->
 
 
 def _bars(run: Run, workers: int, device: float, scale: float) -> dict[str, Bars]:
-    """What each kind of bar stands for, by its name in the legend; `scale` seconds are a unit."""
+    """The bars of each kind, by its name in the legend; `scale` seconds are a unit."""
     one, usual = run.started / max(workers, 1), min(b.ready - b.begun for b in run.batches)
     bars: dict[str, Bars] = {name: [] for name in COLOURS}
     bars["start"] = [(k, k * one / scale, one / scale, "") for k in range(workers) if one]
@@ -233,7 +233,7 @@ def _draw_bars(axes: "style.Axes", name: str, bars: Bars, end: float) -> None:
 
 
 def _draw_waiting(axes: "style.Axes", batches: Sequence[Batch], floor: float, scale: float) -> int:
-    """How many are ready and not yet taken, as steps above `floor`; gives the most there are."""
+    """Draws the number of batches that are ready, as steps above `floor`; returns the largest."""
     changes = Counter({0.0: 0})
     for batch in batches:
         changes[batch.ready] += 1

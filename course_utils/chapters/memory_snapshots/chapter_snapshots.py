@@ -53,7 +53,7 @@ def make(name: str) -> dict[str, Any]:
 
 
 def _of_the_program(frames: tuple[stacks.Frame, ...]) -> tuple[stacks.Frame, ...]:
-    """The frames from the program on inwards; who called it is of no interest."""
+    """The frames from the program on inwards, without its callers."""
     last = max((i for i, f in enumerate(frames) if f.filename.endswith(PROGRAMS_FILE)), default=-1)
     return frames[: last + 1]
 

@@ -13,7 +13,7 @@ TRACE, BLOCKS = "cross_entropy_trace", "cross_entropy_blocks"
 
 @cache
 def published_snapshot(loss: str) -> Snapshot:
-    """What torch's allocator did on a GPU during one cross-entropy, forward and backward.
+    """A published snapshot of one cross-entropy on a GPU, forward and backward.
 
     `loss` is "F.cross_entropy" or "Liger's". Addresses count from the lowest in use, times are
     places in the trace; of the call stacks only torch's operator is there.

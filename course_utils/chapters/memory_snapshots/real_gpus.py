@@ -1,4 +1,4 @@
-"""What chapter 9 predicts, beside what a real GPU takes."""
+"""Compares the predictions of chapter 9 with measurements on a real GPU."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,7 +47,7 @@ def to_measure(every: bool, fits: Callable[[int], bool] = lambda n_bytes: True) 
 
 
 def build_of(case: Row) -> Callable[[Any], Any]:
-    """What `predict_bytes` and `measured_on_gpu` need of the step that a row identifies."""
+    """Arguments for `predict_bytes` and `measured_on_gpu`, for the step that a row identifies."""
     from course_utils.workloads.training_steps import TrainingStep
 
     return TrainingStep(**{name: case[name] for name in IDENTIFIES}).build

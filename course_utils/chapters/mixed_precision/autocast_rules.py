@@ -73,7 +73,7 @@ def dtype_by_rules(
 
 
 def cuda_dtype(name: str, dtype: torch.dtype) -> torch.dtype | str:
-    """What comes out of one of OPERATORS for inputs of `dtype` under CUDA's autocast to BF16."""
+    """The output dtype of one of OPERATORS for inputs of `dtype` under CUDA's autocast to BF16."""
     return dtype_by_rules(OPERATORS[name][0], *inputs_of(name, dtype))
 
 
@@ -95,7 +95,7 @@ def autocast_table(
 
 
 def dtypes_on_gpu() -> list[dict[str, str]]:
-    """What a GPU really gives for OPERATORS under autocast to BF16."""
+    """Output dtypes of OPERATORS on this GPU under autocast to BF16."""
     return _dtypes(lambda op, *inputs: _dtype_on("cuda", op, *inputs))
 
 
@@ -119,7 +119,7 @@ def _dtypes(find: Callable[..., torch.dtype | str]) -> list[dict[str, str]]:
 
 
 def _dtype_on(device: str, op: Callable[..., Tensor], *inputs: Tensor) -> torch.dtype | str:
-    """What `op` gives of these inputs under autocast to BF16 on a device that is there."""
+    """The output dtype of `op` for these inputs under autocast to BF16, by running it."""
     try:
         with torch.autocast(device, dtype=torch.bfloat16):
             return op(*(tensor.to(device) for tensor in inputs)).dtype

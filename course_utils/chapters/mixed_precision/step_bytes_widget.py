@@ -61,6 +61,6 @@ def break_even(config: GPTConfig) -> int:
 
 
 def title(fp32: int, amp: int) -> str:
-    """What AMP does to the bytes of this step."""
+    """A title that says how AMP changes the bytes of this step."""
     change = amp / fp32 - 1
     return f"Here AMP holds {abs(change):.0%} {'more' if change > 0 else 'less'} than FP32"

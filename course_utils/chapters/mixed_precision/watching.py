@@ -1,4 +1,4 @@
-"""What results don't show: gradients on their way, and products' precision."""
+"""Watches what results don't show: gradients on their way, and the precision of matmuls."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -79,7 +79,7 @@ class CountedNet:
 
 
 def play(n: int, work: Callable[[CountedNet], Any]) -> list[Any]:
-    """What `work` returns on each of `n` ranks.
+    """Runs `work` on each of `n` ranks and returns the results.
 
     Raises: Wrong for a deadlock, and whatever a rank raises.
     """
@@ -90,7 +90,7 @@ def play(n: int, work: Callable[[CountedNet], Any]) -> list[Any]:
 
 
 def ring_bytes(numbers: int, n: int, times: int = 1) -> int:
-    """What each of `n` ranks sends of so many FP32 numbers in a reduce_scatter or an all_gather.
+    """Bytes that each of `n` ranks sends of so many FP32 numbers in a reduce_scatter or all_gather.
 
     An all_reduce is one of either: `times` is 2. Where n doesn't divide, the parts are padded.
     """

@@ -127,7 +127,7 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
 
 
 def _share(part: str, shown: list[Moment], most: float) -> float:
-    """How much of the highest bar a part is where it is largest."""
+    """The largest size of a part, as a share of the highest bar."""
     if part == CONTEXT:
         return context_bytes()[0] / most
     return max(moment.parts[part] for moment in shown) / most

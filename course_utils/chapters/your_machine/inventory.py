@@ -1,4 +1,4 @@
-"""What is in this machine: cores, caches, memory, GPUs and their links.
+"""Lists the hardware of this machine: cores, caches, memory, GPUs and their links.
 
 From psutil and NVIDIA's driver, and for caches from Linux's /sys
 (Documentation/ABI/stable/sysfs-devices-system-cpu). What can't be found out, as on macOS, on
@@ -124,7 +124,7 @@ def _memory_limit(root: Path) -> int | None:
 
 
 def _cpu_limit(root: Path) -> float | None:
-    """How many CPUs' worth of time a container may use; None if it may use all."""
+    """The CPUs' worth of time that a container may use; None if it may use all."""
     quota, _, period = _text(root / "sys/fs/cgroup/cpu.max").partition(" ")
     return int(quota) / int(period) if quota.isdigit() else None
 

@@ -80,7 +80,7 @@ def context(text: str, words: int) -> list[str]:
 
 
 def last_words(text: str, words: int, marked: re.Pattern[str]) -> tuple[str, str]:
-    """What precedes the sentences that end a text, and these: with `marked`, at most so many words.
+    """Splits the last sentences off a text: with `marked`, at most so many words.
 
     The marked sentence begins the second part where all of it would be too long.
     """

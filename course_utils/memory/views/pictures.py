@@ -231,7 +231,7 @@ def map_text(shown: MemoryMap) -> str:
 
 
 class SegmentsMap(MemoryView):
-    """Move the slider, and see blocks come and go; a click says who asked for one."""
+    """Move the slider, and see blocks come and go; a click shows a block's call stack."""
 
     view, height = "map", 420
 

@@ -43,7 +43,7 @@ class Call(Struct, frozen=True):
 
 
 class Need(Struct, kw_only=True):
-    """What a thread waits for that another rank must bring; which fields it has, `kind` says.
+    """A need of a waiting thread, which another rank must meet; `kind` says which fields it has.
 
     "collective": one that the recorder has. "call": one that doesn't return before the others come.
     "send" and "recv": a message; `peer` is None for anybody, `tag` for a backend without tags.
@@ -66,7 +66,7 @@ class Need(Struct, kw_only=True):
 
 
 class Messages(Struct, frozen=True):
-    """How many messages of a kind a rank has begun with a peer (None: anybody) under a tag."""
+    """Counts messages of a kind that a rank began with a peer (None: anybody) under a tag."""
 
     group: str
     kind: str
@@ -76,7 +76,7 @@ class Messages(Struct, frozen=True):
 
 
 class State(Struct, kw_only=True):
-    """What a rank has done that others may wait for; `me` is its number in the default group.
+    """The state of a rank, for which others may wait; `me` is its number in the default group.
 
     By group: its members, the number of its last collective that the recorder knows (`joined`, the
     backend before the name) and of the last that Python asked for (`made`). `opened` counts default
@@ -129,7 +129,7 @@ class Place(Where, kw_only=True):
 
 
 class Failure(Where, kw_only=True):
-    """What went wrong on a rank. `kind`: "python" (the reader's code), "group" (torch's process
+    """A failure of a rank. `kind`: "python" (the reader's code), "group" (torch's process
     group: as a rule another rank's doing), "stop" (it was asked to), "died" (its process ended).
 
     `trace` are lines for the message, `earlier` names the cell where that isn't the one that runs,
@@ -146,7 +146,7 @@ class Failure(Where, kw_only=True):
 
 
 class GroupCount(Struct):
-    """What a rank has called of one group; `last` is the name of its last collective."""
+    """Counts the calls of a rank in one group; `last` is the name of its last collective."""
 
     ranks: list[int]
     calls: int

@@ -24,7 +24,7 @@ from notebook_ranks.session import start
 from notebook_ranks.watch.report import RankError, RanksError
 
 GRACE_SECONDS = 5  # a collective gives up later than its cell, which has more to say
-DAY_SECONDS = 86_400.0  # a cell without a limit: who watches it ends it, not torch's own clock
+DAY_SECONDS = 86_400.0  # a cell without a limit: the notebook ends it, not torch's own clock
 
 
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:

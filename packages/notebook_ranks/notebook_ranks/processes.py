@@ -9,7 +9,7 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100  # of /proc, in a second
 PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36  # of Linux's prctl
-local_ranks: set[int] = set()  # the pids of this notebook's ranks, for who counts their time
+local_ranks: set[int] = set()  # the pids of this notebook's ranks, for counting their time
 
 
 def kill_group(pid: int) -> None:

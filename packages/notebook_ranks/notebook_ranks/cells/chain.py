@@ -76,7 +76,7 @@ def _thread_failed(args: Any) -> None:
 
 
 def _frames(trace: types.TracebackType | None, own: str) -> Iterator[str]:
-    """From the first line of a cell inwards."""
+    """The frames from the first line of a cell inwards."""
     while trace is not None and trace.tb_frame.f_code.co_filename not in place.CELLS:
         trace = trace.tb_next
     for library, steps in groupby(_steps(trace, own), key=lambda step: step[0]):

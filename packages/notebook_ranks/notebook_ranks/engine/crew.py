@@ -196,7 +196,7 @@ class Turn:
             printer.latest[:] = [self.printer]
         self.started = self.sampled = time.monotonic()
         self.watch, self.pulse = Watch(self.started, limit or float("inf")), Pulse(self.started)
-        self.unsaid = set(crew.lines) - set(ranks) - set(crew.states)  # who owes its state
+        self.unsaid = set(crew.lines) - set(ranks) - set(crew.states)  # ranks that owe their state
         for rank in set(crew.lines) - set(ranks):
             self.watch.end(rank, crew.states.get(rank, FINISHED), self.started)
         self.gone, self.notices = dict[int, float](), dict[int, Died]()

@@ -32,7 +32,7 @@ class Forker:
         self.ranks: dict[int, tuple[int, int]] = {}  # pid: rank, reading end of its pipe
 
     def serve(self) -> None:
-        """Forks and kills as told, until the notebook is gone."""
+        """Forks and kills on request, until the notebook is gone."""
         notebook = os.getppid()
         self.line.send(messages.HelperReady())
         try:

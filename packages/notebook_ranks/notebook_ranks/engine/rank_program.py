@@ -267,7 +267,7 @@ def _seed(rank: int) -> None:
 
 
 def find_ids() -> dict[str, str]:
-    """RANK, WORLD_SIZE and their like, from whatever torchrun, mpirun or srun told.
+    """RANK, WORLD_SIZE and their like, from the environment that torchrun, mpirun or srun set.
 
     Raises: LookupError where none of them did.
     """

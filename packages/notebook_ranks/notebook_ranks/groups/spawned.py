@@ -18,7 +18,7 @@ from typing import Any
 from notebook_ranks.groups import torch_inside
 
 Meeting = tuple[str, int, str] | None  # host and port of the ranks' store, and a prefix in it
-TALKERS = (  # who sends to running processes, and the name under which it knows its pickler
+TALKERS = (  # modules that send to running processes, with the names of their picklers
     (multiprocessing.connection, "_ForkingPickler"),
     (multiprocessing.queues, "_ForkingPickler"),
 )

@@ -1,4 +1,4 @@
-"""What this process waits for: the collective, message or key that its threads stand in.
+"""Finds what this process waits for: the collective, message or key that its threads stand in.
 
 A sample of a rank says what its blocked threads need (`needs`), which threads may still act
 (`acting`), and what it has done for others so far: enough to tell who will never come.
@@ -28,13 +28,13 @@ POOLS = {("thread.py", "_worker"), ("pool.py", "worker"), ("queues.py", "_feed")
 INSIDE = tuple(os.path.join("torch", *name.split("/")) for name in (
     "distributed/", "nn/parallel/", "futures/", "autograd/graph.py", "_ops.py",
 ))  # fmt: skip
-HISTORY = 24  # collectives of which a sample tells the tensors
+HISTORY = 24  # collectives whose tensors are in a sample
 MESSAGE = re.compile(r":(send|recv) \d+(?:->|<-)(\d+)$")  # as NCCL's part of torch names them
 Frame = types.FrameType
 
 
 class Found(NamedTuple):
-    """What threads need, the names of those that may act, and whether the main thread waits."""
+    """Needs of threads, names of those that may act, and whether the main thread waits."""
 
     needs: list[Need]
     acting: list[str]
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def of_process(main: int, pending: list[flight.Record]) -> Found:
-    """What the threads of this process wait for now.
+    """Finds what the threads of this process wait for now.
 
     `main` is the id of the thread that runs the cell, `pending` what the recorder hasn't done.
     """
@@ -71,7 +71,7 @@ def _at_torch(frame: Frame) -> bool:
 
 
 def needs_of(frame: Frame, pending: list[flight.Record]) -> list[Need] | None:
-    """What a thread waits for that another rank must bring; None where it does something else."""
+    """Needs of a waiting thread, which other ranks must meet; None where it doesn't wait."""
     seen = frame.f_locals
     if frame.f_code.co_filename == notes.__file__:
         door = _AT_A_DOOR.get(frame.f_code.co_name)
@@ -119,7 +119,7 @@ _AT_A_DOOR = {"wait": _in_work, "message": _in_message,
 
 
 def _given(seen: dict[str, Any]) -> float:
-    """The seconds that a call was told to wait at most; 0 where it wasn't."""
+    """The timeout of a call in seconds; 0 if it has none."""
     values = (*seen["args"], *seen.get("kwargs", {}).values())
     return next((v.total_seconds() for v in values if isinstance(v, timedelta)), 0)
 
@@ -159,13 +159,13 @@ def _transfer(entry: flight.Record, ranks: list[int]) -> Need:
 
 
 def _posted(name: str, kind: str, peer: int) -> int:
-    """How many messages this process has begun with a place in a group."""
+    """Counts the messages that this process has begun with a member of a group."""
     kept_by = next(notes.ledger(group) for group, _ in notes.groups() if group.group_name == name)
     return sum(n for key, n in [*kept_by.messages.items()] if key[:2] == (kind, peer))
 
 
 def state(entries: list[flight.Record]) -> State:
-    """What this process has done that others may wait for."""
+    """The state of this process: what it has done that others may wait for."""
     done = [flight.collective(e) for e in entries if not e["is_p2p"]]
     latest = {one.group: one.seq for one in done}
     found = State(me=notes.me(), opened=notes.opened, history=done[-HISTORY:])
@@ -180,7 +180,7 @@ def state(entries: list[flight.Record]) -> State:
 
 
 def left_by(main: int) -> State:
-    """What a process that has finished leaves to the others; threads that go on count as acting."""
+    """The state that a finished process leaves; threads that go on count as acting."""
     try:
         entries = flight.entries()
         found, left = of_process(main, flight.pending(entries)), state(entries)

@@ -1,4 +1,4 @@
-"""What a cell of ranks needs from its notebook: IPython's words, names, its number."""
+"""Things of the notebook that a cell of ranks needs: IPython's words, names, its number."""
 
 import linecache
 import re

@@ -201,7 +201,7 @@ def _line(where: Where) -> str:
 
 
 def _each(told: Mapping[int, str]) -> list[str]:
-    """A line for each thing that is told, with all ranks of which it is."""
+    """A line for each message, with all ranks that it is about."""
     found: dict[str, list[int]] = {}
     for rank, text in told.items():
         found.setdefault(text, []).append(rank)

@@ -260,7 +260,7 @@ class Growth:
 
 
 def growth(history: History, most: int = 3) -> list[Growth]:
-    """Those who held more at every low point than at the one before, by growth, most first.
+    """Call sites that held more at every low point than at the one before, by growth.
 
     The first low points may be a start-up: at least the last three rises count. What all hold must
     have grown with them: an optimizer's new weights take the place of the old ones.

@@ -1,4 +1,4 @@
-"""The lives of a snapshot's allocations: who was there when, how much there was, and the peak.
+"""The lives of a snapshot's allocations: which were live when, how many bytes, and the peak.
 
 A trace of n events has n + 1 moments: moment 0 is before the first event, moment k after k events.
 Something lives from the moment `birth` up to, not including, the moment `death`.

@@ -9,7 +9,7 @@ from snapshots_and_traces.snapshots.safe_pickle import SnapshotError
 
 LONGEST_TEXT = 2000
 MOST_TEXT = 2**24  # characters of all frames: a hundred times what the largest programs have
-SPARSE = 6  # of so many frames one tells which stacks may be the same
+SPARSE = 6  # frames that are enough to see which stacks may be the same
 # How C++ frames name a backward function and an operator.
 BACKWARD = re.compile(r"torch::autograd::generated::(\w+?)(?:_apply_functional|::apply)")
 OPERATOR = re.compile(r"at::_ops::(\w+)::call")

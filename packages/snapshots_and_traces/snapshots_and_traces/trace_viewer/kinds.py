@@ -8,7 +8,7 @@ from snapshots_and_traces.traces.trace import Kind, Trace
 BLOCKING, MESSAGE = (
     len(Kind),
     len(Kind) + 1,
-)  # beside those of Kind: what some of them are, told apart
+)  # beside those of Kind: some of them, divided further
 KINDS = {  # in the order of a legend: the word, and three shades of which a name chooses one
     int(Kind.ANNOTATION): ("annotation", ("#F3DFC6", "#EDD3B2", "#F7E8D5")),
     int(Kind.OPERATOR): ("operator", ("#A9D3EE", "#93C6E8", "#BFDFF3")),
