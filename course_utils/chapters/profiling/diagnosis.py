@@ -86,7 +86,7 @@ class Lanes:
 
     @property
     def seconds(self) -> float:
-        """From the begin of the first kernel or copy to the end of the last."""
+        """Seconds from the begin of the first kernel or copy to the end of the last."""
         return self.busy[-1][1] - self.busy[0][0]
 
 
@@ -143,7 +143,7 @@ def _judge(diagnose: Callable[[Trace], Any], name: str, trace: Trace, cause: str
 
 
 def _answer(diagnose: Callable[[Trace], Any], trace: Trace) -> str:
-    """What is said of a trace that doesn't tell what it is; Wrong where it is no cause."""
+    """The answer for a disguised trace. Raises: Wrong where it isn't a cause."""
     said = diagnose(replace(deepcopy(trace), about={}, gpus=[], rank=None))
     if not isinstance(said, str) or said not in CAUSES:
         raise Wrong(f"you return {shown(said)}, want one of {', '.join(CAUSES)}")

@@ -138,7 +138,7 @@ def busy_by_smi(fn: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _gpu() -> str:
-    """What nvidia-smi calls torch's current GPU, whichever of the machine's torch may use."""
+    """The name that nvidia-smi gives to torch's current GPU, whichever of them torch may use."""
     import torch
 
     return f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
