@@ -70,6 +70,19 @@ def test_nobody_uses_another_folders_private_names():
     assert found == [], "Give it a public name, or ask for what you need."
 
 
+def test_a_docstring_begins_with_what_a_function_returns_or_does():
+    riddles = [
+        f"{path.relative_to(files.ROOT)}:{node.lineno}: {said.splitlines()[0]}"
+        for home in HOMES
+        for path in home.rglob("*.py")
+        if "tests" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and (said := ast.get_docstring(node))
+        if re.match("(What|Who|Whose|Of|How much|How many) ", said)
+    ]
+    assert riddles == [], "Returns …, Runs …, or a noun: Bytes of …, The lines that …"
+
+
 def private_names_from_elsewhere(path):
     nodes = list(ast.walk(ast.parse(path.read_text())))
     imported, taken = set(), []

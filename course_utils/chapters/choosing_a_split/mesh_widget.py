@@ -90,7 +90,7 @@ def mesh(gpus: int, tensor: int, context: int, pipeline: int, replicas: int) -> 
 
 
 def in_words(work: Work, split: Split, rank: int, held: dict[str, float]) -> str:
-    """What the rank holds, as HTML."""
+    """Describes what the rank holds, as HTML."""
     total, room = sum(held.values()) / GB, cluster().memory_gb
     largest = max(held, key=lambda part: held[part])
     stage = rank // split.stride("pipeline") + 1

@@ -77,7 +77,7 @@ class Sent(NamedTuple):
     size: int
 
     def seconds(self, split: Split, cluster: Cluster) -> tuple[float, float]:
-        """Of the forward and of the backward pass."""
+        """Seconds of the forward and of the backward pass."""
         one = cluster.seconds(self.size, split.stride(self.axis), self.n_bytes)
         return self.forward * one, self.backward * one
 
@@ -112,7 +112,7 @@ def stage_layers(shape: Shape, split: Split) -> int:
 
 
 def layer_sent(work: Work, split: Split) -> dict[str, Sent]:
-    """What one layer sends, by name. A sum over replicas is a reduce_scatter and an all_gather.
+    """Bytes that one layer sends, by name. A sum over replicas is a reduce_scatter and an all_gather.
 
     Tensor parallelism has two all_gathers and two reduce_scatters forward and as many backward,
     and there those of the forward pass that are recomputed: of a block all but the last.
