@@ -32,7 +32,7 @@ def _draw(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> t
     fitting = [name for name, (held, _sent) in found.items() if held / 1e9 <= CARD]
     least = min(fitting, key=lambda name: found[name][1], default="")
     said = f"“{least}” fits and sends least" if least else "nothing fits"
-    title = f"{model} on {gpus} GPUs of {CARD} GB, before activations: {said}"
+    title = f"{model} on {gpus} GPUs of {CARD} GB, between micro-batches: {said}"
     reading = f"before any activation, {CARD} GB hold: <b>{', '.join(fitting) or 'none'}</b>"
     return draw_ways(title, found), reading
 
