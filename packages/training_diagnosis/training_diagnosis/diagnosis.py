@@ -112,7 +112,7 @@ def _try(script: Runs, name: str) -> Steps | None:
 def _finding(
     rule: Rule, hit: Hit, gains: dict[str, Gain | None], before: float, noise: float
 ) -> Finding:
-    """A hit with the best of its measured gains, or with the most that it can be."""
+    """A hit with the best of its measured gains, or with an estimate."""
     measured = [g for name in hit.changes if (g := gains.get(name)) is not None]
     real = [g for g in measured if g.change != "first-batch"]
     best = min(real, key=lambda g: g.after, default=None)

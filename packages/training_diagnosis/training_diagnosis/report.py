@@ -69,14 +69,12 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
 
 
 def gain_words(one: Finding) -> str:
-    """The gain of a finding's change in words: measured, the most it can be, or unknown."""
+    """The gain of a finding's change in words: measured, estimated, or unknown."""
     if one.gain is None:
         return "Gain: memory." if one.memory else f"Gain: unknown ({one.note})."
     times = f"{seconds_text(one.gain.before)} → {seconds_text(one.gain.after)} a step"
     if not one.gain.measured:
-        return (
-            f"Gain: at most {one.gain.factor:.2f}× ({times}; {one.note.removeprefix('at most: ')})."
-        )
+        return f"Gain: about {one.gain.factor:.2f}× ({times}; {one.note})."
     if one.gain.noise > NOISY:
         return (
             f"Gain: not decided ({times} with {changes.in_words(one.gain.change)}, but unchanged "

@@ -251,7 +251,7 @@ def _(e: Evidence) -> Hit | None:
     took = sum(m.end - m.begin for m in e.steps.of("forward") if m.place == line and m.flag == 3)
     return None if not took else Hit(
         e.look.unused_forwards, "a forward pass builds a graph that no backward pass uses", line,
-        most=took / sum(e.steps.times), note="at most: the forward's own time",
+        most=took / sum(e.steps.times), note="the forward's own time",
     )  # fmt: skip
 
 
@@ -302,7 +302,7 @@ def _(e: Evidence) -> Hit | None:
     return None if line == NOWHERE else Hit(
         min(share, part), f"{share:.0%} of a step is outside of data, forward, backward and "
         f"optimizer, {part:.0%} of it at this line", line,
-        most=share * part, note="at most: this line's own time",
+        most=share * part, note="this line's own time",
     )  # fmt: skip
 
 
@@ -327,7 +327,7 @@ def _(e: Evidence) -> Hit:
     return Hit(
         share, f"{share:.0%} of the time is validation, after {often} of {len(e.steps.steps)} "
         "steps", e.most_common("forward", lambda m: m.flag != 3), most=share,
-        note="at most: all of its time",
+        note="all of its time",
     )  # fmt: skip
 
 
@@ -423,7 +423,7 @@ def _(e: Evidence) -> Hit | None:
     return Hit(
         share, f"rank {last.rank} works {share:.0%} of a step longer than the others, which wait "
         f"for it; most of that is {part}", last.lines.get(REGION_OF.get(part, part), NOWHERE),
-        most=share, note="at most: what it works longer",
+        most=share, note="what it works longer",
     )  # fmt: skip
 
 
@@ -452,7 +452,7 @@ def _traced(cause: str, e: Evidence) -> Hit | None:
         found.share, f"{found.share:.0%} of the traced GPU time: {found.words}"
         + (f" ({found.where})" if found.where else ""), (found.file, found.line),
         most=min(found.share, 0.98),
-        note="at most: its share of four traced steps; a trace slows the host",
+        note="its share of four traced steps; a trace slows the host",
     )  # fmt: skip
 
 
