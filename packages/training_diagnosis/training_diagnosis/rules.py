@@ -460,7 +460,7 @@ for _cause, _name, _above, _source, _chapter, _advice in (
     ("synchronising", "gpu-waits", 0.10, "torchtune #522: 40 to 50 ms a step", "02",
      "read the value every 100 steps, or after the loop"),
     ("launching", "launch-bound", 0.15, "the GPU is idle, and the host in a launch", "04",
-     "torch.compile, CUDA graphs, foreach, larger batches"),
+     "torch.compile, CUDA graphs, fused optimizers, larger batches"),
     ("python", "host-bound", 0.10, "the GPU is idle, and the host outside operators", "03",
      "move it out of the step, or into a worker"),
     ("copying", "copies", 0.10, "Nsight Systems' rule on pageable copies", "02",

@@ -32,7 +32,7 @@ WORDS = {
     "expandable_segments or less memory avoid it",
     "loading": "a kernel's first use, in one long call of the driver: trace some steps later",
     "ranks": "the other ranks, for which the host waits: which one is late?",
-    "launching": "the launches: torch.compile, CUDA graphs, foreach, larger batches",
+    "launching": "the launches: torch.compile, CUDA graphs, fused optimizers, larger batches",
 }
 COPIES = {  # by the begin of a copy's name, in this order
     r"Memcpy HtoD.*Pageable": "the copies to the GPU from pageable memory: pin_memory=True, then "
@@ -213,10 +213,10 @@ def _communication(trace: Trace, device: int) -> tuple[str, str]:
     where, backward = next((one for one, took in sums.items() if took == most), ("", False))
     share = f"{most / (sum(sums.values()) or 1.0):.0%} of the exposed time"
     if backward:
-        says = "launched in the backward pass: start it earlier, smaller buckets, or send less"
+        says = "launched in the backward pass: start them earlier, smaller buckets, or send less"
     else:
-        says = "not launched by autograd: start it before its result is needed"
-    return f"the messages ({share}, {says})", where
+        says = "not launched by autograd: start them before their result is needed"
+    return f"the messages, {share} {says}", where
 
 
 def _copying(trace: Trace, device: int) -> tuple[str, str]:

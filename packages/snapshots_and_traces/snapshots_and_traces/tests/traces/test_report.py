@@ -42,10 +42,10 @@ def test_every_figure_stands_with_its_unit(tmp_path):
         "     50 µs  1 × aten::mm",
         "      6 µs  1 × aten::relu",
         "Memory: at most 1.5 MB allocated on GPU 0.",
-        "Look first at the launches: torch.compile, CUDA graphs, foreach, larger batches "
+        "Look first at the launches: torch.compile, CUDA graphs, fused optimizers, larger batches "
         "(idle, launched too late: 75% of the time, aten::relu).",
-        "Then at the messages (100% of the exposed time, not launched by autograd: "
-        "start it before its result is needed) (only communication: 10% of the time, "
+        "Then at the messages, 100% of the exposed time not launched by autograd: "
+        "start them before their result is needed (only communication: 10% of the time, "
         "ncclDevKernel_AllReduce).",
     ]  # fmt: skip
 
