@@ -68,7 +68,8 @@ def test_a_chapter_has_the_skeleton_of_the_design(path):
     titles = re.findall(r"^##? (.*)", "\n".join(map(source, cells(path, "markdown"))), re.M)
     number = path.stem[:2]
     assert titles[0].startswith(f"{number} · ")
-    assert 4 <= sum(title[0].isdigit() for title in titles[1:]) <= 7
+    sections = [title.partition(".")[0] for title in titles[1:] if title[0].isdigit()]
+    assert 4 <= len(sections) <= 7 and sections == [str(n + 1) for n in range(len(sections))]
     assert titles[-1] == "Remember"
     assert len(lines(cells(path)[0])) <= 8 and "start(" in source(cells(path)[0])
     text = "\n".join(source(cell) for cell in cells(path))
