@@ -112,7 +112,7 @@ def stage_layers(shape: Shape, split: Split) -> int:
 
 
 def layer_sent(work: Work, split: Split) -> dict[str, Sent]:
-    """Bytes of one layer's collectives. A sum over replicas is a reduce_scatter and an all_gather.
+    """The collectives of one layer, by name. Replicas reduce_scatter and all_gather their sum.
 
     Tensor parallelism has two all_gathers and two reduce_scatters forward and as many backward,
     and there those of the forward pass that are recomputed: of a block all but the last.

@@ -18,9 +18,7 @@ from notebook_ranks.cells import shell
 LIMIT_CHARS = 100_000
 PIPE_BYTES = 2**20  # what the pipe holds, where the system lets it (Linux)
 SETTLE_SECONDS = 0.02  # so long words stay in the pipe
-PAUSE_SECONDS = (
-    0.05  # between two messages of one stream; a rank that prints for ever is sent in lumps
-)
+PAUSE_SECONDS = 0.05  # between two messages of one stream; endless output is sent in lumps
 NOISE = re.compile(r"\[Gloo\] Rank |\[/.*debug_logger\.cc:")  # gloo's words at every start
 # What a process says as it crashes, where the message of the cell says it better.
 CRASH = re.compile(r"(Fatal Python error: |terminate called after .*'gloo::).*", re.S)

@@ -31,9 +31,7 @@ QUEUE_SECONDS = 5  # after which one hears what a starter says that brings no ra
 TELL_SECONDS = 8  # a cell that runs so long says where it is, and again when it is twice as long
 SHOWN = (messages.RunCell, messages.CallFunction)  # orders whose output `output` gives
 STOP_SECONDS = 2  # how long a rank may take to stop when asked, or when its wait was ended
-PATIENT_STOP_SECONDS = (
-    0.5  # so long after it was asked to stop, a rank that still waits for others is let go
-)
+PATIENT_STOP_SECONDS = 0.5  # after this, a stopping rank that waits for others is let go
 BEREFT_SECONDS = 2  # how long the others may go on when a rank's process is gone
 NOTICE_SECONDS = 1  # how long the helper may take to say why a rank is gone
 NO_RANKS = "… no ranks yet. Their launcher says:"

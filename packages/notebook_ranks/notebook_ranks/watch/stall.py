@@ -18,9 +18,7 @@ from notebook_ranks.watch.agreement import agreed
 PATIENCE_SECONDS = {"call": 3.0, "device": 6.0, "set-up": 3.0}
 # The same once a rank has failed: nobody else is likely to come.
 HURRY_SECONDS = {"call": 0.6, "device": 2.0, "set-up": 2.0}
-BUSY_SHARE = (
-    0.05  # of a CPU core: a rank that waits in a call uses less (for a device, it may spin)
-)
+BUSY_SHARE = 0.05  # of a CPU core; waiting in a call uses less (for a device, it may spin)
 # A cell without a limit of its own is stopped after so long without a sign: where all ranks wait
 # for others, and where one does something of its own (it sleeps, or a server takes its time).
 STILL_SECONDS = 30.0
