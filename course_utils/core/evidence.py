@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -43,6 +43,7 @@ class Series:
     source: str = ""  # who published it
     machine: str = ""  # which one recorded it
     date: str = ""  # when, as text that sorts
+    quartiles: Mapping[Any, tuple[float, float]] = field(default_factory=dict)  # where measured
 
     @classmethod
     def of(cls, values: "Values") -> "Series":
@@ -50,8 +51,10 @@ class Series:
         if isinstance(values, Series):
             return values
         plain = {k: v.median if isinstance(v, Measurement) else float(v) for k, v in values.items()}
+        spread = {k: (v.q1, v.q3) for k, v in values.items() if isinstance(v, Measurement)}
         title, torch = this_machine().title, this_machine().versions["torch"]
-        return cls(plain, "live", f"live: {title}, torch {torch}, {datetime.now(UTC).date()}")
+        origin = f"live: {title}, torch {torch}, {datetime.now(UTC).date()}"
+        return cls(plain, "live", origin, quartiles=spread)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row], kind: str, provenance: str, **about: str) -> "Series":
@@ -64,7 +67,8 @@ class Series:
             values = {row[label]: row[value] for row in rows}
         except (TypeError, ValueError):
             raise EvidenceError(f"{provenance}: rows begin with a label and a value") from None
-        return cls(values, kind, provenance, rows=rows, **about)
+        quartiles = _quartiles(rows, label, value)
+        return cls(values, kind, provenance, rows=rows, quartiles=quartiles, **about)
 
     @classmethod
     def predicted(cls, values: Mapping[Any, float | Measurement]) -> "Series":
@@ -110,7 +114,13 @@ def series(
     rows = source.rows_where(**where) if source else []
     if not source or not rows:
         return None
-    return replace(source, values={row[label]: row[value] for row in rows}, unit=unit, rows=rows)
+    values, quartiles = {row[label]: row[value] for row in rows}, _quartiles(rows, label, value)
+    return replace(source, values=values, unit=unit, rows=rows, quartiles=quartiles)
+
+
+def _quartiles(rows: Sequence[Row], label: str, value: str) -> dict[Any, tuple[float, float]]:
+    low, high = f"{value}_q1", f"{value}_q3"
+    return {row[label]: (row[low], row[high]) for row in rows if low in row}
 
 
 @dataclass(frozen=True)

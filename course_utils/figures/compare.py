@@ -22,7 +22,8 @@ def compare_bars(
     guess: str = "",
 ) -> style.Picture:
     """Draws horizontal bars: a panel for each kind of evidence, with axes from zero.
-    Panels of one unit have one scale.
+    Panels of one unit have one scale. Measurements are drawn as medians, with a thin line from
+    quartile to quartile.
 
     Live values are a dict from label to value; recorded and published figures are passed as they
     are. Evidence that is None or empty is left out. `unit` is "seconds" or words for the axis.
@@ -157,7 +158,8 @@ def _told(
 
 
 def _largest(one: Series, line: tuple[float, str] | None) -> float:
-    return max([*one.values.values(), line[0] if line else 0])
+    ends = [high for _, high in one.quartiles.values()]
+    return max([*one.values.values(), *ends, line[0] if line else 0])
 
 
 def _share_scales(panels: "list[style.Axes]") -> None:
@@ -176,15 +178,22 @@ def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | 
     scale, unit_name = style.axis_unit(largest, unit)
     scaled = [v / scale for v in values]
     axes.barh(range(len(values)), scaled, color=colour, height=0.7)
+    ends = list(scaled)  # where the text begins
+    for place, label in enumerate(one.values):
+        if label in one.quartiles:
+            low, high = (q / scale for q in one.quartiles[label])
+            axes.plot([low, high], [place, place], color=style.INK, linewidth=1.5, zorder=3)
+            ends[place] = max(ends[place], high)
     texts = [_amount(value, unit, one.kind) for value in values]
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     over = {"bbox": ground, "zorder": 4} if line else {}  # not struck through by the line
-    for place, (text, length) in enumerate(zip(texts, scaled, strict=True)):
+    for place, (text, length) in enumerate(zip(texts, ends, strict=True)):
         style.write_beside(axes, text, max(length, 0), place, **over)
     names = [str(label) for label in one.values]
     style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
-    axes.set_title(fill(one.provenance, 88), loc="left", color=colour, fontsize=10.5)
+    origin = f"{one.provenance}; thin lines: half of the runs" if one.quartiles else one.provenance
+    axes.set_title(fill(origin, 88), loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
         style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)

@@ -11,7 +11,7 @@ from PIL import Image
 from course_utils.core.evidence import Series
 from course_utils.core.measurement import Measurement
 from course_utils.figures.compare import compare_bars, compare_lines
-from course_utils.figures.style import COLOURS, FORMAT_COLOURS, format_colour
+from course_utils.figures.style import COLOURS, FORMAT_COLOURS, INK, format_colour
 from course_utils.figures.tables import table
 from course_utils.figures.timeline import Span, Spans, draw
 from tests.support.evidence import PUBLISHED, RECORDED
@@ -47,6 +47,19 @@ def test_bars_of_one_unit_compare_by_their_lengths_in_all_panels():
     both = compare_bars("Shares", {"run": 0.5}, published, unit="share of the time")
     ratio = longest_run(both, COLOURS["live"]) / longest_run(both, COLOURS["published"])
     assert ratio == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_bar_shows_between_which_times_half_of_its_runs_were():
+    column = {"way": "recorded", "seconds": 2.0, "seconds_q1": 1.0, "seconds_q3": 4.0, "seconds_n": 9}
+    live = {"live": Measurement((0.5, 1.0, 2.0, 4.0, 8.0), 5, 0.0, "host")}
+    recorded = Series.of_rows([column], "recorded", "GPU")
+    for evidence, bar in ((live, "live"), (recorded, "recorded")):
+        picture = compare_bars("Spread", evidence)
+        # From 1 to 4 s, beside a bar from 0 to 2 s; the first of them lies on the bar.
+        ratio = longest_run(picture, INK) / longest_run(picture, COLOURS[bar])
+        assert ratio == pytest.approx(1.5, abs=0.1)
+    with_no_spread = compare_bars("None", {"live": 2.0})
+    assert longest_run(with_no_spread, INK) < longest_run(with_no_spread, COLOURS["live"]) / 4
 
 
 def test_each_kind_of_evidence_has_its_colour_and_what_does_not_exist_takes_no_place():
