@@ -50,7 +50,13 @@ def test_bars_of_one_unit_compare_by_their_lengths_in_all_panels():
 
 
 def test_a_bar_shows_between_which_times_half_of_its_runs_were():
-    column = {"way": "recorded", "seconds": 2.0, "seconds_q1": 1.0, "seconds_q3": 4.0, "seconds_n": 9}
+    column = {
+        "way": "recorded",
+        "seconds": 2.0,
+        "seconds_q1": 1.0,
+        "seconds_q3": 4.0,
+        "seconds_n": 9,
+    }
     live = {"live": Measurement((0.5, 1.0, 2.0, 4.0, 8.0), 5, 0.0, "host")}
     recorded = Series.of_rows([column], "recorded", "GPU")
     for evidence, bar in ((live, "live"), (recorded, "recorded")):
