@@ -1,6 +1,6 @@
 """Chapter 18's pictures: what a faster part does to a step, and the ladder of repairs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,8 @@ def what_if(parts: Mapping[str, float], step_gain: Callable[[float, float], floa
     return Controls(
         draw,
         "A step, and the same step with a faster part",
-        part=choice("part", list(COLOURS), "backward"),
-        k=slider("times faster", FACTORS, 10),
+        part=choice("part", list(COLOURS), "checkpoints"),
+        k=slider("times faster", FACTORS, 100),
     )
 
 
@@ -78,10 +78,11 @@ def draw_ladder(
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [3, 2]}, sharey=True)
     medians = {name: one.median for name, one in times.items()}
     above = list(medians.values())
-    factors = ["", *(f" · {a / b:.2f}×" for a, b in pairwise(above))]
-    scale, unit = style.axis_unit(max(above), "seconds")
+    factors = ["", *(f" ({a / b:.2f}×)" for a, b in pairwise(above))]
+    scale, unit = style.axis_unit(max(one.q3 for one in times.values()), "seconds")
     ends = [f"{t / scale:.3g}{f}" for t, f in zip(above, factors, strict=True)]
-    _rungs(left, {n: t / scale for n, t in medians.items()}, ends, f"{unit} a step", "live")
+    _rungs(left, {n: t / scale for n, t in medians.items()}, ends, f"{unit} a step", "live",
+           [(one.q1 / scale, one.q3 / scale) for one in times.values()])  # fmt: skip
     sizes = {name: size / MIB for name, size in held.items()}
     _rungs(right, sizes, [f"{size:.3g}" for size in sizes.values()], "MiB at the peak", "")
     style.name_rows(left, list(times))
@@ -91,16 +92,29 @@ def draw_ladder(
         for name, seconds in medians.items()
     ]
     origin = (
-        "live: medians of rounds in which all rungs take turns; × is faster than the rung above"
+        "live: medians of rounds in which all rungs take turns; thin lines: half of the rounds; "
+        "(times faster than the rung above)"
     )
     return style.render(figure, title, [*said, style.say_origins(figure, [origin])], 48)
 
 
 def _rungs(
-    axes: "Axes", values: Mapping[str, float], ends: list[str], label: str, kind: str
+    axes: "Axes",
+    values: Mapping[str, float],
+    ends: list[str],
+    label: str,
+    kind: str,
+    spread: Sequence[tuple[float, float]] = (),
 ) -> None:
     axes.barh(range(len(values)), list(values.values()), height=0.7,
               color=style.COLOURS.get(kind, style.EXACT))  # fmt: skip
-    for place, (value, end) in enumerate(zip(values.values(), ends, strict=True)):
-        style.write_beside(axes, end, value, place, fontsize=11)
-    axes.set(xlabel=label, xlim=(0, 1.35 * max(values.values())))
+    reach = (
+        [max(value, *one) for value, one in zip(values.values(), spread, strict=True)]
+        if spread
+        else list(values.values())
+    )
+    for place, (low, high) in enumerate(spread):
+        axes.plot([low, high], [place, place], color=style.INK, linewidth=1.5, zorder=3)
+    for place, (at, end) in enumerate(zip(reach, ends, strict=True)):
+        style.write_beside(axes, end, at, place, fontsize=11)
+    axes.set(xlabel=label, xlim=(0, 1.35 * max(reach)))
