@@ -52,7 +52,7 @@ def sketch_cpu(box: Box) -> Sketch:
     memory = f"memory: {amount(box.memory_bytes)}"
     if box.limit_bytes and box.limit_bytes < box.memory_bytes:
         memory += f", {amount(box.limit_bytes)} for this container"
-    levels += [Level(memory, "see below"), _gpus(box)]
+    levels += [Level(memory, "next figure"), _gpus(box)]
     return Sketch(
         "this machine, live",
         "live",

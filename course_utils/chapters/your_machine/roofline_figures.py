@@ -109,8 +109,10 @@ def _machine(axes: "style.Axes", one: Machine) -> list[str]:
     for name, (x, y) in one.named.items():
         axes.plot([x], [y], color=colour, marker=style.MARKS[one.kind], markersize=8, zorder=4)
         to_left = x * 10 ** (len(name) / 17) > HIGHEST or any(x < one < 2 * x for one in near)
-        axes.annotate(name, (x, y), (-9 if to_left else 9, -5), textcoords="offset points",
-                      ha="right" if to_left else "left", va="top", fontsize=9.5, zorder=2,
+        beside = to_left and y < 0.8 * max(one.roofs.values())  # else below, clear of the roof
+        axes.annotate(name, (x, y), (-9 if to_left else 9, 0 if beside else -5),
+                      textcoords="offset points", ha="right" if to_left else "left",
+                      va="center" if beside else "top", fontsize=9.5, zorder=2,
                       bbox=HALO)  # fmt: skip
         said.append(alt_text.curve(name, {x: y}, live))
     return said
@@ -148,7 +150,8 @@ def draw_bounds(
         live, colour = kind == "live", style.COLOURS[kind]
         up = 1 if live else -1  # where the first name of a group is
         x, y = zip(*points.values(), strict=True)
-        axes.plot(x, y, color=colour, linestyle="", marker=style.MARKS[kind], label=group)
+        axes.plot(x, y, color=colour, linestyle="", marker=style.MARKS[kind], label=group,
+                  zorder=3 + live)  # fmt: skip
         said.append(f"{group}, {kind}")
         if kind == "published":
             said.append(alt_text.curve("measured", dict(points.values())))
@@ -156,17 +159,12 @@ def draw_bounds(
         for name, (a, b) in points.items():
             numbers = f"{alt_text.amount(a, live)} of T_mem in arithmetic"
             said.append(f"  {name}: {numbers}, took {alt_text.amount(b, live)}")
-        near: dict[str, tuple[float, float]] = {}  # names in a row, where points are close
-        for name, (a, b) in sorted(points.items(), key=lambda point: point[1]):
-            last = next(reversed(near.items()), None)
-            if last and a < 5 * last[1][0] and b < 1.2 * last[1][1]:
-                near[f"{last[0]}, {name}"] = near.pop(last[0])
-            else:
-                near[name] = a, b
-        for name, at in near.items():
-            left = at[0] < 3 * low
-            axes.annotate(name, at, (-6 if left else 6, 16 * up), color=colour, va="center",
-                          ha="left" if left else "right", zorder=5, **how)  # fmt: skip
+        last, raised = (0.0, 0.0), 0  # a name above its point; higher where the last one is near
+        for name, at in sorted(points.items(), key=lambda point: point[1]):
+            raised = raised + 1 if at[0] < 1.5 * last[0] and at[1] < 1.3 * last[1] else 0
+            last = at
+            axes.annotate(name, at, (7, 16 * up * (1 + raised)), color=colour, va="center",
+                          ha="right", zorder=5, **how)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
     axes.set(xlabel="T_math / T_mem (arithmetic, in units of the copy's time)")
     axes.set_ylabel("measured time / T_mem")
