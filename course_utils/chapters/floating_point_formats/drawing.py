@@ -58,7 +58,7 @@ def columns(title: str, values: Mapping[str, Any], digits: int = 6) -> "HTML":
 
 
 def formats_table(formats: Sequence[Format]) -> "HTML":
-    """Shows bits, precision with the hidden one, the largest value with its code, the smallest."""
+    """Shows bits, precision with the hidden one, the largest value with its code, both smallest."""
     return table(
         "What each format can hold",
         [
@@ -71,6 +71,7 @@ def formats_table(formats: Sequence[Format]) -> "HTML":
                 "smallest normal": power_of_two(f.min_normal)
                 if np.isfinite(f.min_normal)
                 else None,
+                "smallest": power_of_two(f.min_subnormal),
             }
             for f in formats
         ],
