@@ -14,7 +14,7 @@ Rows = Sequence[Mapping[str, Any]]
 SPREAD = ("_q1", "_q3", "_n", "_others")  # of a measurement, which a table leaves out
 COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {  # in the file: (in a table, written)
     "relative_error": ("relative error", lambda x: f"{x:.2g}"),
-    "seconds": ("a product", lambda x: format_seconds(x).removeprefix("≈ ")),
+    "seconds": ("time", lambda x: format_seconds(x).removeprefix("≈ ")),
     "tokens_per_s": ("tokens a second", lambda x: f"{x:,.0f}"),
     "peak_bytes": ("peak", lambda x: f"{x / 2**30:.3g} GiB"),
     "reserved_gib": ("reserved", lambda x: f"{x:.3g} GiB"),
