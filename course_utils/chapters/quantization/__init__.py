@@ -7,8 +7,8 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "grid_widget": "grid_explorer",
         "layers": (
-            "dots fbgemm formats_on_gpu INPUTS inputs_of linear_on_gpu "
-            "llama_inference looks named_linears OUTPUTS torchao without_onednn"
+            "compiled dots fbgemm formats_on_gpu INPUTS inputs_of linear_on_gpu "
+            "llama_inference looks named_linears OUTPUTS torchao"
         ),
     },
 )

@@ -1,8 +1,8 @@
 """A model's linear layers, what goes into them, and torchao, whose results stand beside ours."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -49,11 +49,21 @@ def fbgemm(weight: Tensor) -> nn.Module | None:
     return Packed()
 
 
-@contextmanager
-def without_onednn() -> Iterator[None]:
-    """Keeps torch from using oneDNN inside, so that an INT8 product runs in torch's plain loop."""
-    with warnings.catch_warnings(action="ignore"), torch.backends.mkldnn.flags(enabled=False):
-        yield
+def compiled(layer: nn.Module, *inputs: Tensor) -> nn.Module | None:
+    """Compiles a layer, runs it once for each input, and returns it; without dynamic shapes.
+
+    Returns None, and prints why, where nothing compiles (Inductor needs a C++ compiler). torchao's
+    tensors warn that their graphs aren't cached; what a page times is the compiled layer.
+    """
+    fast = torch.compile(layer, dynamic=False)
+    try:
+        with warnings.catch_warnings(action="ignore"), torch.no_grad():
+            for x in inputs:
+                fast(x)
+    except Exception as error:  # whatever a compiler or its headers may lack
+        print(f"torch.compile doesn't work here: {str(error).strip().partition(chr(10))[0]}")
+        return None
+    return fast
 
 
 def named_linears(model: nn.Module) -> dict[str, nn.Linear]:
