@@ -35,8 +35,7 @@ def title(launch: int, run: int, depth: int) -> str:
     """Names the bottleneck. From a depth of 2 on, a launch overlaps with the work before it."""
     if depth == 1:
         return "A queue of one: frontend and backend take turns"
+    times = f"t1 = {launch}, t2 = {run} µs, at most {depth} queued"
     if launch > run:
-        return "Launch-bound: the backend starves between launches"
-    if launch < run:
-        return "Device-bound: the frontend runs ahead, until the queue is full"
-    return "Balanced: neither side waits for the other"
+        return f"Launch-bound: {times}"
+    return f"{'Device-bound' if launch < run else 'Balanced'}: {times}"
