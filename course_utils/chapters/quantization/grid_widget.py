@@ -119,5 +119,6 @@ def _draw(title: str, grid: Grid) -> style.Picture:
         axes.axvline(point, 0, high, color=style.INK, linewidth=0.8, alpha=0.7)
     axes.set_xlabel(f"the {len(values):,} numbers that share the first scale; lines: the grid")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=10.5)
-    points = f"  grid: {2 * grid.half} points, its end at ±{alt_text.number(end)}"
+    lowest, highest = (alt_text.number(step * code) for code in (-grid.half, grid.half - 1))
+    points = f"  grid: {2 * grid.half} points from {lowest} to {highest}"
     return style.render(figure, title, [alt_text.axes("value", "count", "y"), points, *said])
