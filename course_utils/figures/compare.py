@@ -192,8 +192,8 @@ def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | 
     names = [str(label) for label in one.values]
     style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
-    origin = f"{one.provenance}; thin lines: half of the runs" if one.quartiles else one.provenance
-    axes.set_title(fill(origin, 88), loc="left", color=colour, fontsize=10.5)
+    origin = fill(one.provenance, 88) + ("\nthin lines: half of the runs" if one.quartiles else "")
+    axes.set_title(origin, loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
         style.write_beside(axes, line[1], line[0] / scale, -0.7, fontsize=10)
