@@ -49,15 +49,16 @@ def fbgemm(weight: Tensor) -> nn.Module | None:
     return Packed()
 
 
-def compiled(layer: nn.Module, *inputs: Tensor) -> nn.Module | None:
+def compiled(layer: nn.Module, *inputs: Tensor) -> Callable[..., Any] | None:
     """Compiles a layer, runs it once for each input, and returns it; without dynamic shapes.
 
     Returns None, and prints why, where nothing compiles (Inductor needs a C++ compiler). torchao's
-    tensors warn that their graphs aren't cached; what a page times is the compiled layer.
+    tensors warn that their graphs aren't cached, and Inductor's import that torch.jit is
+    deprecated; what a page times is the compiled layer.
     """
-    fast = torch.compile(layer, dynamic=False)
     try:
         with warnings.catch_warnings(action="ignore"), torch.no_grad():
+            fast: Callable[..., Any] = torch.compile(layer, dynamic=False)
             for x in inputs:
                 fast(x)
     except Exception as error:  # whatever a compiler or its headers may lack
