@@ -182,7 +182,7 @@ def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | 
     for place, label in enumerate(one.values):
         if label in one.quartiles:
             low, high = (q / scale for q in one.quartiles[label])
-            axes.plot([low, high], [place, place], color=style.INK, linewidth=1.5, zorder=3)
+            style.draw_spread(axes, place, low, high)
             ends[place] = max(ends[place], high)
     texts = [_amount(value, unit, one.kind) for value in values]
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}

@@ -162,6 +162,11 @@ def write_beside(axes: "Axes", text: str, x: float, y: float, **how: Any) -> Non
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", **how)
 
 
+def draw_spread(axes: "Axes", place: int, low: float, high: float) -> None:
+    """Draws a thin line over a horizontal bar, from a measurement's lower to its upper quartile."""
+    axes.plot([low, high], [place, place], color=INK, linewidth=1.5, zorder=3)
+
+
 def key_below(figure: "Figure", colours: Mapping[str, str], columns: int, **how: Any) -> None:
     """Names colours under the panels."""
     from matplotlib.patches import Patch

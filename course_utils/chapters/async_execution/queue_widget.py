@@ -35,7 +35,7 @@ def title(launch: int, run: int, depth: int) -> str:
     """Names the bottleneck. From a depth of 2 on, a launch overlaps with the work before it."""
     if depth == 1:
         return "A queue of one: frontend and backend take turns"
-    times = f"t1 = {launch}, t2 = {run} µs, at most {depth} queued"
+    times = f"t1 = {launch}, t2 = {run} µs, a queue of {depth}"
     if launch > run:
         return f"Launch-bound: {times}"
     return f"{'Device-bound' if launch < run else 'Balanced'}: {times}"

@@ -108,13 +108,10 @@ def _rungs(
 ) -> None:
     axes.barh(range(len(values)), list(values.values()), height=0.7,
               color=style.COLOURS.get(kind, style.EXACT))  # fmt: skip
-    reach = (
-        [max(value, *one) for value, one in zip(values.values(), spread, strict=True)]
-        if spread
-        else list(values.values())
-    )
+    reach = list(values.values())  # where the text begins
     for place, (low, high) in enumerate(spread):
-        axes.plot([low, high], [place, place], color=style.INK, linewidth=1.5, zorder=3)
+        style.draw_spread(axes, place, low, high)
+        reach[place] = max(reach[place], high)
     for place, (at, end) in enumerate(zip(reach, ends, strict=True)):
         style.write_beside(axes, end, at, place, fontsize=11)
     axes.set(xlabel=label, xlim=(0, 1.35 * max(reach)))
