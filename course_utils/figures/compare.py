@@ -38,8 +38,9 @@ def compare_bars(
     figure = style.new_figure(title, 0.9 + 0.36 * sum(heights))
     panels = figure.subplots(len(shown), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)
     lines: list[str] = []
+    chars = _chars_over_bars([str(label) for one in shown for label in one.values])
     for axes, one in zip(panels[:, 0], shown, strict=True):
-        lines += _bars(axes, one, one.unit or unit, line if one.kind == "live" else None)
+        lines += _bars(axes, one, one.unit or unit, line if one.kind == "live" else None, chars)
     _share_scales(list(panels[:, 0]))
     place = next((at for at, one in enumerate(shown) if one.kind == "live"), 0)
     own = shown[place].unit or unit
@@ -171,7 +172,15 @@ def _share_scales(panels: "list[style.Axes]") -> None:
             axes.set_xlim(min(lows), max(highs))
 
 
-def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | None) -> list[str]:
+def _chars_over_bars(labels: Sequence[str]) -> int:
+    """Characters of a panel's title that fit to the right of its rows' labels."""
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    return max(40, min(88, int((790 - 8.8 * longest) / 7.6)))  # pixels of each
+
+
+def _bars(
+    axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | None, chars: int
+) -> list[str]:
     """Draws a panel and returns its description, as lines of text."""
     values, colour = list(one.values.values()), style.COLOURS.get(one.kind, style.EXACT)
     largest = _largest(one, line)
@@ -192,7 +201,9 @@ def _bars(axes: "style.Axes", one: Series, unit: str, line: tuple[float, str] | 
     names = [str(label) for label in one.values]
     style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
-    origin = fill(one.provenance, 88) + ("\nthin lines: half of the runs" if one.quartiles else "")
+    origin = fill(one.provenance, chars) + (
+        "\nthin lines: half of the runs" if one.quartiles else ""
+    )
     axes.set_title(origin, loc="left", color=colour, fontsize=10.5)
     if line:
         axes.axvline(line[0] / scale, color=style.INK, linestyle="--", linewidth=1.5)
