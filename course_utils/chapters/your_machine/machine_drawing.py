@@ -86,11 +86,11 @@ def sketch_gpu(anatomy: Series) -> Sketch:
     inside += [f"{name}: {row[name]['what']}" for name in ("registers", "L1 cache, shared memory")]
     names = ("L2 cache", "memory", "NVLink", "PCIe 5 x16")
     levels = [
-        Level(f"{name}: {row[name]['what']}", f"{row[name]['gb_per_s']:,} GB/s") for name in names
+        Level(f"{name}: {row[name]['what']}", f"{rate:,} GB/s" if rate else "")
+        for name, rate in ((name, row[name]["gb_per_s"]) for name in names)
     ]
-    levels[0] = Level(levels[0].text, f"{levels[0].link}, all SMs together")
     return Sketch(
-        "H200, published", "published", f"{sms['count']} SMs (streaming multiprocessors)",
+        "H100, published", "published", f"{sms['count']} SMs (streaming multiprocessors)",
         sms["count"], inside, levels, 1, anatomy.provenance,
     )  # fmt: skip
 

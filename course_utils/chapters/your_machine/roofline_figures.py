@@ -22,7 +22,7 @@ Points = Mapping[str, tuple[float, float]]
 class Machine:
     """Bytes/s, one or several roofs in FLOP/s by name, and operators: (FLOP/byte, FLOP/s).
 
-    `named` are drawn with their names, `others` without; `kind` is that of the evidence.
+    `kind` is that of the rates' evidence, `points_kind` that of the operators' (if it differs).
     """
 
     name: str
@@ -30,37 +30,30 @@ class Machine:
     bytes_per_s: float
     roofs: Mapping[str, float]
     provenance: str
-    named: Points = field(default_factory=dict)
-    others: Mapping[float, float] = field(default_factory=dict)
+    points: Points = field(default_factory=dict)
+    points_kind: str = ""
 
 
-ROOFS = ("FP32", "BF16")  # more would cross the operators' names
 CROWDED = ("matmul 256", "matmul 512", "matmul 2048", "matmul 4096")  # near others, or a label
 
 
-def recorded_machine(points: Series | None, rates: Series | None, copies: Series | None) -> Any:
-    """Returns a recorded GPU under the rates of its matmuls, or None unless all three were kept.
+def recorded_machine(specs: Specs, ran: Series | None) -> Machine:
+    """Returns a GPU's data sheet as a roofline, with a recording's operators below it.
 
-    Rows of operator, format, flops, n_bytes and seconds; of format and flop_per_s; of way and
-    gb_per_s, where a copy within the GPU counts each byte once.
+    Rows of `ran` have operator, flops, n_bytes and seconds.
     """
-    if not points or not rates or not copies:
-        return None
-    speed = [row["gb_per_s"] for row in copies.rows if row["way"] == "within a device"]
-    if not speed:
-        return None
-    roofs: dict[str, float] = {}
-    for row in rates.rows:
-        if row["format"] in ROOFS:
-            name = f"matmul, {row['format']}"
-            roofs[name] = max(row["flop_per_s"], roofs.get(name, 0))
-    named = {
+    points = {
         row["operator"]: (row["flops"] / row["n_bytes"], row["flops"] / row["seconds"])
-        for row in points.rows
+        for row in (ran.rows if ran else [])
         if row["operator"] not in CROWDED
     }
-    name = points.machine or "recorded"
-    return Machine(name, "recorded", 2e9 * max(speed), roofs, points.provenance, named)
+    roofs = {"BF16": gpu_roof(specs, "BF16"), "FP32": gpu_roof(specs, "FP32")}
+    origins = [f"published: {specs.source}", *([ran.provenance] if ran else [])]
+    return Machine(
+        specs.title, "published", roofs["FP32"].bytes_per_s,
+        {f"data sheet, {name}": roof.flop_per_s for name, roof in roofs.items()},
+        "; ".join(origins), points, "recorded",
+    )  # fmt: skip
 
 
 @style.styled
@@ -98,16 +91,11 @@ def _machine(axes: "style.Axes", one: Machine) -> list[str]:
     axes.annotate(
         slope, (first, 3.5 * one.bytes_per_s), color=colour, fontweight="bold", fontsize=11
     )
-    axes.plot(list(one.others), list(one.others.values()), color=colour, linestyle="",
-              marker=style.MARKS[one.kind], markersize=4)  # fmt: skip
-    if one.others:
-        last, words = max(one.others), "one FP32 kernel, measured"
-        axes.annotate(words, (last, one.others[last]), (9, -5), textcoords="offset points",
-                      va="top", fontsize=9.5, bbox=HALO)  # fmt: skip
-        said.append(alt_text.curve(words, one.others, live))
-    near = sorted(x for x, _ in one.named.values())
-    for name, (x, y) in one.named.items():
-        axes.plot([x], [y], color=colour, marker=style.MARKS[one.kind], markersize=8, zorder=4)
+    kind = one.points_kind or one.kind
+    near = sorted(x for x, _ in one.points.values())
+    for name, (x, y) in one.points.items():
+        axes.plot([x], [y], color=style.COLOURS[kind], marker=style.MARKS[kind], markersize=8,
+                  zorder=4)  # fmt: skip
         to_left = x * 10 ** (len(name) / 17) > HIGHEST or any(x < one < 2 * x for one in near)
         beside = to_left and y < 0.8 * max(one.roofs.values())  # else below, clear of the roof
         axes.annotate(name, (x, y), (-9 if to_left else 9, 0 if beside else -5),
@@ -133,7 +121,7 @@ def draw_bounds(
     """Draws operators by T_math and by measured time, in units of T_mem, between max and sum.
 
     `groups` are (kind of evidence, points) by name; points are (T_math, time), both divided by
-    T_mem, by operator. Points carry their names, but for published ones.
+    T_mem, by operator.
     """
     figure, axes = style.one_panel(title, 4.9)
     places = [x for _, points in groups.values() for x, _ in points.values()]
@@ -153,9 +141,6 @@ def draw_bounds(
         axes.plot(x, y, color=colour, linestyle="", marker=style.MARKS[kind], label=group,
                   zorder=3 + live)  # fmt: skip
         said.append(f"{group}, {kind}")
-        if kind == "published":
-            said.append(alt_text.curve("measured", dict(points.values())))
-            continue
         for name, (a, b) in points.items():
             numbers = f"{alt_text.amount(a, live)} of T_mem in arithmetic"
             said.append(f"  {name}: {numbers}, took {alt_text.amount(b, live)}")
@@ -166,7 +151,7 @@ def draw_bounds(
             axes.annotate(name, at, (7, 16 * up * (1 + raised)), color=colour, va="center",
                           ha="right", zorder=5, **how)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
-    axes.set(xlabel="T_math / T_mem (arithmetic, in units of the copy's time)")
+    axes.set(xlabel="T_math / T_mem (arithmetic, in units of T_mem)")
     axes.set_ylabel("measured time / T_mem")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _at: f"{value:g}")
@@ -186,7 +171,7 @@ WIDTHS = tuple(2**k for k in range(6, 15))
 def roofline_point() -> Controls:
     """Returns menus of GPUs and dtypes, and sliders for batch and widths, over the roofline."""
     titles = [(specs.title, specs) for specs in GPUS]
-    gpus = widgets.Dropdown(options=titles, value=gpu_specs("H200"), description="GPU", **LOOK)
+    gpus = widgets.Dropdown(options=titles, value=gpu_specs("H100 SXM"), description="GPU", **LOOK)
     kinds = widgets.Dropdown(options=dtypes(gpus.value), value="BF16", description="dtype", **LOOK)
 
     def offer_dtypes(change: Any) -> None:
