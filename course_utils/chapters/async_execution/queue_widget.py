@@ -14,7 +14,7 @@ def command_queue() -> Controls:
         launch=slider("t1, launch (µs)", range(1, 101), 10),
         run=slider("t2, run (µs)", range(1, 101), 40),
         back=slider("t3, return (µs)", range(101), 10),
-        n=slider("N, pieces of work", range(1, 21), 10),
+        n=slider("N, pieces of work", range(1, 21), 8),
         depth=slider("queue depth", range(1, 21), 4),
     )
 
@@ -35,7 +35,7 @@ def title(launch: int, run: int, depth: int) -> str:
     """Names the bottleneck. From a depth of 2 on, a launch overlaps with the work before it."""
     if depth == 1:
         return "A queue of one: frontend and backend take turns"
-    times = f"t1 = {launch}, t2 = {run} µs, a queue of {depth}"
+    times = f"t1 = {launch}, t2 = {run} µs, at most {depth} unfinished"
     if launch > run:
         return f"Launch-bound: {times}"
     return f"{'Device-bound' if launch < run else 'Balanced'}: {times}"

@@ -71,7 +71,7 @@ def test_s_opens_the_speakers_notes_which_follow_the_slides(sheet, tmp_path):
     with sheet.expect_popup() as opened:
         sheet.keyboard.press("s")
     notes = opened.value
-    assert "How do you time a GPU?: 6 minutes, from minute 2" in notes.inner_text("body")
+    assert "How do you time a GPU?: 5 minutes, from minute 2" in notes.inner_text("body")
     assert "Slide 4 of 37" in notes.inner_text("body")
     sheet.keyboard.press("ArrowRight")
     assert "Slide 5 of 37" in notes.inner_text("body") and not sheet.wrong
