@@ -133,7 +133,7 @@ def test_a_day_takes_what_it_promises_and_an_unknown_syllabus_names_the_known():
 def test_a_deck_that_is_far_too_long_leaves_out_questions_and_keeps_their_text_in_notes():
     made = deck(files.chapter_path("06"), code=True)
     fewer = slides.choose.within(made, 22)
-    assert len(fewer) == 22 and sum(one.kind == "answer" for one in fewer) == 10
+    assert len(fewer) == 22 and sum(one.kind == "answer" for one in fewer) == 9
     assert "rounded to nearest" in " ".join(note for one in fewer for note in one.notes)
 
 
