@@ -30,7 +30,7 @@ def follow(table: Sequence[int], place: int, steps: int) -> int:
 def chain_step(n_bytes: int, steps: int = 20_000) -> Measurement:
     """Seconds of one step through a ring of `n_bytes`, Python's own time included."""
     n = n_bytes // 8
-    table, places = memoryview(ring(n).numpy()), cycle(range(0, n, n // WALKS))
+    table, places = ring(n).numpy().data, cycle(range(0, n, n // WALKS))
     return measure(
         lambda: follow(table, next(places), steps), clock="host", budget_seconds=0.1
     ).per(steps)

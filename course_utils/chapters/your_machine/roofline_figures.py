@@ -34,7 +34,7 @@ class Machine:
     points_kind: str = ""
 
 
-CROWDED = ("matmul 256", "matmul 512", "matmul 2048", "matmul 4096")  # near others, or a label
+CROWDED = ("matmul 128", "matmul 256", "matmul 512", "matmul 2048", "matmul 4096")  # near others, or a label
 
 
 def recorded_machine(specs: Specs, ran: Series | None) -> Machine:
@@ -58,14 +58,16 @@ def recorded_machine(specs: Specs, ran: Series | None) -> Machine:
 
 @style.styled
 def draw_rooflines(title: str, *machines: Machine) -> style.Picture:
-    """Draws all machines under one scale of FLOP/s, both axes logarithmic."""
-    figure, axes = style.one_panel(title, 5.8)
+    """Draws one panel a machine, over one scale of FLOP/byte; both axes are logarithmic."""
+    figure = style.new_figure(title, 5.8 if len(machines) == 1 else 3.9 * len(machines))
+    panels = figure.subplots(len(machines), 1, sharex=True, squeeze=False)[:, 0]
     said = [alt_text.axes("FLOP/byte", "FLOP/s", "xy")]
-    for one in machines:
+    for axes, one in zip(panels, machines, strict=True):
         said += _machine(axes, one)
-    highest = max(rate for one in machines for rate in one.roofs.values())
-    axes.set(xscale="log", yscale="log", xlim=(LOWEST / 2, HIGHEST), ylim=(None, highest * 5))
-    _label_axes(axes)
+        highest = max(one.roofs.values())
+        axes.set(xscale="log", yscale="log", xlim=(LOWEST / 2, HIGHEST), ylim=(None, highest * 5))
+        _label_axes(axes)
+        axes.label_outer()
     said.append(style.say_origins(figure, [fill(one.provenance, 105) for one in machines]))
     return style.render(figure, title, said, 48)
 
@@ -97,7 +99,7 @@ def _machine(axes: "style.Axes", one: Machine) -> list[str]:
         axes.plot([x], [y], color=style.COLOURS[kind], marker=style.MARKS[kind], markersize=8,
                   zorder=4)  # fmt: skip
         to_left = x * 10 ** (len(name) / 17) > HIGHEST or any(x < one < 2 * x for one in near)
-        beside = to_left and y < 0.8 * max(one.roofs.values())  # else below, clear of the roof
+        beside = to_left and not any(0.8 < y / roof < 1.2 for roof in one.roofs.values())
         axes.annotate(name, (x, y), (-9 if to_left else 9, 0 if beside else -5),
                       textcoords="offset points", ha="right" if to_left else "left",
                       va="center" if beside else "top", fontsize=9.5, zorder=2,
