@@ -101,6 +101,7 @@ def _draw(title: str, grid: Grid) -> style.Picture:
     figure, axes = style.one_panel(title, 3.5)
     step, values = grid.scale[0, 0], grid.values[0]
     limit, end, said = np.abs(values).max(), (grid.half - 0.5) * step, []
+    edge = 1.04 * max(limit, grid.half * step)
     parts = max(2, 2 * round(15 * end / limit / grid.half))  # bins in a step: edges where kinds end
     width = step / parts if grid.half < 64 else limit / 30
     bins = width * np.arange(-np.ceil(limit / width), np.ceil(limit / width) + 1)
@@ -108,7 +109,7 @@ def _draw(title: str, grid: Grid) -> style.Picture:
         counted = f"{kind}: {mask[0].sum():,}"
         axes.hist(values[mask[0]], bins, color=COLOURS[kind], label=counted)
         said.append(f"  {counted}")
-    axes.set(yscale="log", xlim=(-1.04 * limit, 1.04 * limit), ylabel="numbers in a bin")
+    axes.set(yscale="log", xlim=(-edge, edge), ylabel="numbers in a bin")
     top = 1.3 * axes.get_ylim()[1]
     ticks = [tick for tick in (1, 3, 10, 100, 1000, 10_000) if tick < top]
     axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])

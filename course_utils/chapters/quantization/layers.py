@@ -29,26 +29,6 @@ def torchao() -> ModuleType | None:
         return None
 
 
-def fbgemm(weight: Tensor) -> nn.Module | None:
-    """Returns a layer without bias in INT8 by FBGEMM: weights per tensor, activations at each call.
-
-    Returns None for a build of torch without FBGEMM. torch warns that its quantised tensors are
-    deprecated; the kernels are what a page compares with.
-    """
-    if "fbgemm" not in torch.backends.quantized.supported_engines:
-        return None
-    with warnings.catch_warnings(action="ignore"):
-        scale = weight.detach().abs().max().item() / 127
-        codes = torch.quantize_per_tensor(weight.detach(), scale, 0, torch.qint8)
-        packed = torch.ops.quantized.linear_prepack(codes, None)
-
-    class Packed(nn.Module):
-        def forward(self, x: Tensor) -> Any:
-            return torch.ops.quantized.linear_dynamic(x, packed)
-
-    return Packed()
-
-
 def compiled(layer: nn.Module, *inputs: Tensor) -> Callable[..., Any] | None:
     """Compiles a layer, runs it once for each input, and returns it; without dynamic shapes.
 
