@@ -83,6 +83,14 @@ def dots(labels: Iterable[str]) -> Looks:
     return {label: look | {"linestyle": ""} for label, look in looks(labels).items()}
 
 
+def nf4() -> Tensor:
+    """Returns the 16 values of bitsandbytes' NF4, sorted: quantiles of the normal distribution."""
+    quantile, end = torch.special.ndtri, 0.9677083  # bitsandbytes' constant
+    below, above = (quantile(torch.linspace(end, 0.5, n)) for n in (8, 9))
+    values = torch.cat([-below[:-1], above]).sort().values
+    return values / values.max()
+
+
 # ---- A large linear layer on a GPU, in BF16 and as torchao quantises it.
 
 INPUTS, OUTPUTS = 4096, 14336  # the first layer of the MLP of Llama-3.1-8B
@@ -93,8 +101,8 @@ SHOWN = {  # columns of torchao's table, as this chapter names them
     "perplexity": "perplexity",
     "h100_prefill_speedup": "H100, long prompts: times BF16",
     "h100_decode_speedup": "H100, 128 sequences: times BF16",
-    "b200_prefill_speedup": "B200, long prompts",
-    "b200_decode_speedup": "B200, 128 sequences",
+    "b200_prefill_speedup": "B200, long prompts: times BF16",
+    "b200_decode_speedup": "B200, 128 sequences: times BF16",
 }
 Config = Callable[[Any], Any]
 CONFIGS: dict[str, tuple[tuple[int, int], Config]] = {  # (capability, config of torchao)
