@@ -153,7 +153,7 @@ def draw_bounds(
             axes.annotate(name, at, (7, 16 * up * (1 + raised)), color=colour, va="center",
                           ha="right", zorder=5, **how)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.6, high * 1.5))
-    axes.set(xlabel="T_math / T_mem (arithmetic, in units of T_mem)")
+    axes.set(xlabel="T_math / T_mem (arithmetic; at least 0.01)")
     axes.set_ylabel("measured time / T_mem")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _at: f"{value:g}")
