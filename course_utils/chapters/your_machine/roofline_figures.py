@@ -34,7 +34,8 @@ class Machine:
     points_kind: str = ""
 
 
-CROWDED = ("matmul 128", "matmul 256", "matmul 512", "matmul 2048", "matmul 4096")  # near others, or a label
+# Too near others, or a label.
+CROWDED = ("matmul 128", "matmul 256", "matmul 512", "matmul 2048", "matmul 4096")
 
 
 def recorded_machine(specs: Specs, ran: Series | None) -> Machine:
