@@ -202,7 +202,7 @@ def _bars(
     style.name_rows(axes, names, above=1 if line else 0.5)
     axes.set(xlim=(min(0, *scaled) * 1.22, largest / scale * 1.22 or 1), xlabel=unit_name)
     origin = fill(one.provenance, chars) + (
-        "\nthin lines: the middle half of the runs" if one.quartiles else ""
+        "\nthin lines: half of the runs" if one.quartiles else ""
     )
     axes.set_title(origin, loc="left", color=colour, fontsize=10.5)
     if line:

@@ -243,7 +243,7 @@ def tick(value: float, label: str = "") -> str:
 
     if label in ("seconds", "seconds per number"):
         return EngFormatter(unit="s")(value)
-    if abs(value) >= 100_000 or value == 10_000:
+    if abs(value) >= 100_000:
         return EngFormatter()(value)
     if 0 < value < 1e-3 and f"{value:.0e}" == f"{value:e}".replace(".000000", ""):
         digits, exponent = f"{value:.0e}".split("e")
