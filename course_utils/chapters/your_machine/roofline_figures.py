@@ -91,9 +91,7 @@ def _machine(axes: "style.Axes", one: Machine) -> list[str]:
         )
     first = LOWEST / 2 * 1.15
     slope = f"{one.name}: {'≈ ' * live}{style.tick(float(f'{one.bytes_per_s:.3g}'))}B/s"
-    axes.annotate(
-        slope, (first, 7 * one.bytes_per_s), color=colour, fontweight="bold", fontsize=11
-    )
+    axes.annotate(slope, (first, 7 * one.bytes_per_s), color=colour, fontweight="bold", fontsize=11)
     kind = one.points_kind or one.kind
     near = sorted(x for x, _ in one.points.values())
     for name, (x, y) in one.points.items():
