@@ -84,7 +84,8 @@ def draw_grid(
     stored = ROWS * COLUMNS * bits + grid.scale.size * SCALE_BITS
     each, share = stored / (ROWS * COLUMNS), {k: m.mean() for k, m in grid.masks.items()}
     large = f", a {outlier} × {size}" if size > 1 else ""
-    title = f"{bits} bits, one scale per {shared}{large}: {grid.sqnr:.1f} dB in {each:.2f} bits"
+    named = f"channel of {COLUMNS}" if shared == "channel" else shared
+    title = f"{bits} bits, one scale per {named}{large}: {grid.sqnr:.1f} dB in {each:.2f} bits"
     more = grid.sqnr - on_grid(bits, shared, 100, data, outlier, size).sqnr
     against = f" ({more:+.1f} dB against a grid that ends at the maximum)" if end < 100 else ""
     return _draw(f"{title} per weight", grid), (

@@ -34,7 +34,9 @@ def words(**moved):
 
 def test_unmoved_it_says_decibels_and_bits_and_every_control_moves_the_picture():
     widget = grid_explorer(4)
-    assert widget._shown.alt == "4 bits, one scale per channel: 18.4 dB in 4.06 bits per weight"
+    assert (
+        widget._shown.alt == "4 bits, one scale per channel of 256: 18.4 dB in 4.06 bits per weight"
+    )
     assert "against" not in widget._reading.value
     for control, value in MOVES.items():
         before = bytes(widget._picture.value)
