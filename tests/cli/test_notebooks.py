@@ -89,12 +89,12 @@ def test_record_goes_on_after_a_failing_cell_and_keeps_whole_files(tmp_path, mon
         tmp_path / "02_async_execution.ipynb",
         ("from course_utils import start, record, claim; start('02_async_execution')",),
         ("claim('it-fails', 'no', False)",),
-        ("record('logging', {'a step': 2.0})",),
+        ("record('cures', {'one operator': 2.0})",),
     )
     failed = notebooks.record(path, tmp_path / "recorded")
     assert len(failed) == 1 and "ClaimError" in failed[0]
-    (kept,) = (tmp_path / "recorded").glob("*/02_async_execution/logging.json")
-    assert json.loads(kept.read_text())["rows"] == [{"step": "a step", "each_over_late": 2.0}]
+    (kept,) = (tmp_path / "recorded").glob("*/02_async_execution/cures.json")
+    assert json.loads(kept.read_text())["rows"] == [{"way": "one operator", "seconds": 2.0}]
     (claims,) = (tmp_path / "recorded").glob("*/02_async_execution/claims.json")
     assert json.loads(claims.read_text())["rows"][0]["held"] is False
     assert list((tmp_path / "executed").glob("*/02_async_execution.ipynb"))

@@ -8,6 +8,5 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "blockers": "find_blockers",
         "queue_widget": "command_queue",
         "side_by_side": "hold",
-        "streams": "queue_spans",
     },
 )

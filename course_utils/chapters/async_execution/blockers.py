@@ -1,4 +1,4 @@
-"""Finding what makes the frontend wait: every place where Python asks for a tensor's values.
+"""Finding what makes the CPU wait: every place where Python asks for a tensor's values.
 
 Two watchers. Anywhere, torch's own override modes see the calls that would have to wait on a GPU:
 functions that hand values to Python or to the host, and operators whose output size depends on
@@ -99,7 +99,7 @@ class Blocker:
 
 
 def find_blockers(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Blocker]:
-    """Calls `fn` and lists, in order, every wait of the frontend in it, on any machine.
+    """Calls `fn` and lists, in order, every wait of the CPU in it, on any machine.
 
     A wait in a function that `fn` calls is listed with that function's line. On a CPU these are
     the places that would wait if every tensor lived on a GPU. A copy to "cpu" counts unless

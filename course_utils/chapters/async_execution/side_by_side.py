@@ -1,4 +1,4 @@
-"""A GPU's queues with the methods of the backend that chapter 2 writes by hand, and `hold`."""
+"""A GPU's queues with the methods of the worker that chapter 2 writes by hand, and `hold`."""
 
 import threading
 from collections.abc import Callable

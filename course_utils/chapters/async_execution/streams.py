@@ -94,25 +94,25 @@ def spans(accesses: Iterable[Access]) -> list[Span]:
 def queue_spans(
     launch: float, run: float, back: float, n: int, depth: int | None = None
 ) -> list[Span]:
-    """Spans of a frontend and a backend for `n` pieces of work; times in seconds.
+    """Spans of a CPU that launches `n` pieces of work and a GPU that runs them; times in seconds.
 
-    The frontend takes `launch` for each and stops while `depth` pieces wait or run; the backend
-    takes `run` for each; hearing that the last is done takes `back` more.
+    The CPU takes `launch` for each and stops while `depth` pieces wait or run; the GPU takes `run`
+    for each; hearing that the last is done takes `back` more.
     """
     made: list[Span] = []
-    frontend = backend = 0.0
+    cpu = gpu = 0.0
     ends: list[float] = []
     for i in range(n):
-        if depth is not None and i >= depth and ends[i - depth] > frontend:
-            made.append(Span("frontend", "wait", frontend, ends[i - depth]))
-            frontend = ends[i - depth]
-        made.append(Span("frontend", "launch", frontend, frontend + launch, str(i + 1)))
-        frontend += launch
-        start = max(frontend, backend)
-        made.append(Span("backend", "run", start, start + run, str(i + 1)))
-        backend = start + run
-        ends.append(backend)
-    if backend > frontend:
-        made.append(Span("frontend", "wait", frontend, backend))
-    made.append(Span("frontend", "return", backend, backend + back))
+        if depth is not None and i >= depth and ends[i - depth] > cpu:
+            made.append(Span("CPU", "wait", cpu, ends[i - depth]))
+            cpu = ends[i - depth]
+        made.append(Span("CPU", "launch", cpu, cpu + launch, str(i + 1)))
+        cpu += launch
+        start = max(cpu, gpu)
+        made.append(Span("GPU", "run", start, start + run, str(i + 1)))
+        gpu = start + run
+        ends.append(gpu)
+    if gpu > cpu:
+        made.append(Span("CPU", "wait", cpu, gpu))
+    made.append(Span("CPU", "return", gpu, gpu + back))
     return made

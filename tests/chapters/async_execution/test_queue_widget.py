@@ -18,5 +18,5 @@ def test_the_widget_follows_its_sliders_and_names_the_bottleneck():
     assert title(2, 1, 2).startswith("Launch-bound") and title(1, 2, 2).startswith("Device-bound")
     assert title(1, 1, 2).startswith("Balanced") and "take turns" in title(1, 2, 1)
     for depth, each in ((1, 23 + 35), (2, 35)):  # µs from the end of one piece to the next
-        ends = [s.end for s in queue_spans(23, 35, 20, 20, depth) if s.row == "backend"]
+        ends = [s.end for s in queue_spans(23, 35, 20, 20, depth) if s.row == "GPU"]
         assert ends[-1] - ends[-2] == pytest.approx(each)

@@ -20,7 +20,7 @@ def test_the_queue_keeps_the_formulas_that_the_chapter_teaches(times, about, tot
     assert max(span.end for span in queue_spans(*times, **about)) == total
 
 
-def test_a_full_queue_makes_the_frontend_wait_and_never_holds_more_than_its_depth():
+def test_a_full_queue_makes_the_cpu_wait_and_never_holds_more_than_its_depth():
     spans = queue_spans(1, 10, 0, n=12, depth=3)
     launches = [s.end for s in spans if s.label == "launch"]
     ends = [s.end for s in spans if s.label == "run"]
