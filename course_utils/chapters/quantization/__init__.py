@@ -7,7 +7,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "grid_widget": "grid_explorer",
         "layers": (
-            "compiled dots formats_on_gpu INPUTS inputs_of linear_on_gpu "
+            "dots formats_on_gpu INPUTS inputs_of linear_on_gpu "
             "llama_inference looks named_linears nf4 OUTPUTS torchao"
         ),
     },

@@ -1,6 +1,5 @@
 """A model's linear layers, what goes into them, and torchao, whose results stand beside ours."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -27,24 +26,6 @@ def torchao() -> ModuleType | None:
     except ImportError as error:
         print(f"torchao can't be imported ({error}): this page compares nothing with it here")
         return None
-
-
-def compiled(layer: nn.Module, *inputs: Tensor) -> Callable[..., Any] | None:
-    """Compiles a layer, runs it once for each input, and returns it; without dynamic shapes.
-
-    Returns None, and prints why, where nothing compiles (Inductor needs a C++ compiler). torchao's
-    tensors warn that their graphs aren't cached, and Inductor's import that torch.jit is
-    deprecated; what a page times is the compiled layer.
-    """
-    try:
-        with warnings.catch_warnings(action="ignore"), torch.no_grad():
-            fast: Callable[..., Any] = torch.compile(layer, dynamic=False)
-            for x in inputs:
-                fast(x)
-    except Exception as error:  # whatever a compiler or its headers may lack
-        print(f"torch.compile doesn't work here: {str(error).strip().partition(chr(10))[0]}")
-        return None
-    return fast
 
 
 def named_linears(model: nn.Module) -> dict[str, nn.Linear]:
@@ -99,9 +80,9 @@ SHOWN = {  # columns of torchao's table, as this chapter names them
     "activations": "activations",
     "checkpoint_gb": "GB",
     "perplexity": "perplexity",
-    "h100_prefill_speedup": "H100, long prompts: times BF16",
+    "h100_prefill_speedup": "H100, prefill: times BF16",
     "h100_decode_speedup": "H100, 128 sequences: times BF16",
-    "b200_prefill_speedup": "B200, long prompts: times BF16",
+    "b200_prefill_speedup": "B200, prefill: times BF16",
     "b200_decode_speedup": "B200, 128 sequences: times BF16",
 }
 Config = Callable[[Any], Any]

@@ -65,7 +65,6 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         r"torch.compile(chapter.linear_on_gpu(case[\"format\"]), dynamic=False)": (
             r"chapter.linear_on_gpu(case[\"format\"])"
         ),
-        "chapter.compiled(": "(lambda layer, *_: layer)(",
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
     "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps nothing
