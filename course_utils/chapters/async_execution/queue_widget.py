@@ -11,9 +11,9 @@ def command_queue() -> Controls:
     return Controls(
         draw_queue,
         "Launch, run and return times move; the timeline shows who waits for whom",
-        launch=slider("t1, launch (µs)", range(1, 101), 40),
-        run=slider("t2, run (µs)", range(1, 101), 10),
-        back=slider("t3, return (µs)", range(101), 10),
+        launch=slider("t1, launch (µs)", range(1, 101), 6),
+        run=slider("t2, run (µs)", range(1, 101), 2),
+        back=slider("t3, return (µs)", range(101), 3),
         n=slider("N, pieces of work", range(1, 21), 8),
         depth=slider("queue depth", range(1, 21), 4),
     )

@@ -13,7 +13,7 @@ def test_the_widget_follows_its_sliders_and_names_the_bottleneck():
     before = picture.value, reading.value
     launch.value, run.value, n.value = 100, 10, 5
     assert (picture.value, reading.value) != before
-    total = max(span.end for span in queue_spans(100, 10, 10, 5, 4))
+    total = max(span.end for span in queue_spans(100, 10, 3, 5, 4))
     assert f"{total:.0f} µs" in reading.value and "times faster" in reading.value
     assert title(2, 1, 2).startswith("Launch-bound") and title(1, 2, 2).startswith("Device-bound")
     assert title(1, 1, 2).startswith("Balanced") and "take turns" in title(1, 2, 1)

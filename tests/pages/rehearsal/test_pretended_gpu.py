@@ -85,7 +85,7 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
 ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
     "02_async_execution": {  # values of large tensors, copies that take time, an allocator, and a
         # device: `norm.to(device)` looks like a copy to the host
-        "event-orders-queues", "too-early", "record-stream-keeps", "loop-hides-waits",
+        "too-early", "record-stream-keeps", "loop-hides-waits",
     },
     "04_compile_and_graphs": {  # compilation, and a graph that is captured
         "compiled-keeps-one", "second-length-dynamic", "eight-then-eager", "four-of-six-break",
