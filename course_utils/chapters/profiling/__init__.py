@@ -7,9 +7,9 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     {
         "diagnosis": "lanes made_run run_names seconds_in",
         "page_cells": (
-            "as_printed busy_by_smi busy_core Clocked half published_tips scratch_file sums_file "
-            "SumsFile"
+            "as_printed busy_by_smi Clocked half published_tips scratch_file sums_file SumsFile"
         ),
         "shares": "COLOURS draw_shares",
+        "zoom": "draw_zoom queue",
     },
 )

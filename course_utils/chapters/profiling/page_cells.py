@@ -73,42 +73,39 @@ class Clocked:
             begun = time.perf_counter()
 
 
-def busy_core(fn: Callable[[], Any]) -> float:
-    """Returns the CPU time of 8 calls over their wall time: `top`'s utilisation, 1 is one core.
-
-    The largest of 5 tries: the one that other programs disturbed least.
-    """
-    return max(_busy_once(fn) for _ in range(5))
-
-
-def _busy_once(fn: Callable[[], Any]) -> float:
-    wall, used = time.perf_counter(), time.process_time()
-    for _ in range(8):
-        fn()
-    return (time.process_time() - used) / (time.perf_counter() - wall)
-
-
 def half(measured: Measurement) -> str:
     """Writes the quartiles of the repetitions: `≈ 0.9 to ≈ 1.1`."""
     show = format_seconds if measured.unit == "seconds" else format_ratio
     return f"{show(measured.q1)} to {show(measured.q3)}"
 
 
+TIPS = ("tensor cores (TF32)", "FlashAttention", "pinned memory")
+
+
 def published_tips() -> Series:
-    """Returns what tips gained a GPT on an A100, each on top of those before it."""
+    """Returns what three tips gained a GPT on an A100, each on top of all those before it."""
     ladder = published("gpt_steps_a100")
     rates = [(row["change"], row["tokens_per_s"]) for row in ladder.rows]
     rows = [
-        {"tip": tip, "times": f"{now / before:.2f}"} for (_, before), (tip, now) in pairwise(rates)
+        {"tip": tip, "times": f"{now / before:.2f}"}
+        for (_, before), (tip, now) in pairwise(rates)
+        if tip in TIPS
     ]
     return Series.of_rows(rows, "published", ladder.provenance, source=ladder.source)
 
 
-def as_printed(text: str) -> "Markdown":
-    """Shows a text in a fixed-width font, with every space kept and long lines folded."""
+def as_printed(text: str, without: tuple[str, ...] = ()) -> "Markdown":
+    """Shows a text in a fixed-width font, with every space kept and long lines folded.
+
+    `without` are begins of lines to leave out, together with the indented lines below them.
+    """
     from IPython.display import Markdown
 
-    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in text.splitlines())
+    kept, leaves_out = [], False
+    for line in text.splitlines():
+        leaves_out = line.startswith(without) or (leaves_out and line.startswith(" "))
+        kept += [] if leaves_out else [line]
+    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in kept)
     return Markdown("\n".join(["```", *(line for lines in folded for line in lines), "```"]))
 
 

@@ -11,19 +11,17 @@ COLOURS = {  # of the page's timelines: the viewer's, and a colour for each part
     "backward": "#78B5DC",
     "optimizer": "#D3CDBE",
 }
-WORDS = {
+WORDS = {  # the causes as the page names them
     "communication": "communication, exposed",
-    "copying": "copies",
-    "data": "idle: DataLoader",
+    "copying": "only copies",
+    "data": "idle: data",
     "synchronising": "idle: synchronising",
-    "allocating": "idle: allocating",
-    "loading": "idle: host, first use",
+    "host": "idle: host",
     "ranks": "idle: other ranks",
-    "launching": "idle: host, launches",
-    "python": "idle: host, Python",
     "other": "idle: other",
 }
-OTHER = "#E2E2E2"  # what the trace viewer has no colour for
+OF_HOST = ("allocating", "loading", "launching", "python")  # of the library's breakdown
+HOST = PARTS["launching"]  # the viewer divides the host's part
 SMALL = 0.01  # of the whole: a part below it in every run isn't drawn
 LEAST_LABEL = 0.05
 
@@ -43,7 +41,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         left = 0.0
         for name in large:
             share = 100 * parts.get(name, 0.0)
-            colour = PARTS.get(name, OTHER)
+            colour = PARTS.get(name, HOST)
             axes.barh(row, share, left=left, color=colour, height=0.72, edgecolor="white")
             if share >= 100 * LEAST_LABEL:
                 axes.annotate(f"{share:.0f}%", (left + share / 2, row), ha="center", va="center")
@@ -54,10 +52,13 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
     axes.set(xlim=(0, 100), xlabel="% of the time")
-    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, OTHER) for n in large}, 3)
+    style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, HOST) for n in large}, 3)
     return style.render(figure, title, said)
 
 
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:
-    whole = sum(parts.values())
-    return {name: seconds / whole for name, seconds in parts.items()}
+    whole, found = sum(parts.values()), dict[str, float]()
+    for name, seconds in parts.items():
+        name = "host" if name in OF_HOST else name
+        found[name] = found.get(name, 0.0) + seconds / whole
+    return found
