@@ -35,7 +35,7 @@ def title(launch: int, run: int, depth: int) -> str:
     """Names the bottleneck. From a depth of 2 on, a launch overlaps with the work before it."""
     if depth == 1:
         return "A queue of one: CPU and GPU take turns"
-    times = f"t1 = {launch}, t2 = {run} µs, at most {depth} unfinished"
+    times = f"t1 = {launch}, t2 = {run} µs, queue depth {depth}"
     if launch > run:
         return f"Launch-bound: {times}"
     return f"{'Device-bound' if launch < run else 'Balanced'}: {times}"
