@@ -1,4 +1,4 @@
-"""Helpers for the page's cells: a cache, Inductor's text, tables."""
+"""Helpers for the page's cells: a cache, Inductor's text, tables, a trace's times."""
 
 import logging
 import os
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,8 +17,13 @@ from course_utils.core import files
 from course_utils.core.machine import device
 from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.core.timing import seconds
+from snapshots_and_traces.traces.intervals import length
+from snapshots_and_traces.traces.kernel_classes import OTHER, RULES, classes_of
+from snapshots_and_traces.traces.trace import Kind, Trace
 
 ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
+
+STAYS = ("convolution", "matrix product", "attention", "communication")  # classes of kernels
 
 
 def first_use() -> float | None:
@@ -92,3 +98,16 @@ def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def kernel_times(trace: Trace) -> tuple[float, float, float]:
+    """Seconds from a trace's first kernel to its last, in kernels, and in kernels that stay.
+
+    Compiling leaves matmuls, convolutions, attention and messages to their libraries.
+    """
+    classes = [*RULES, OTHER]
+    ran = trace.on(trace.devices[0], Kind.KERNEL)
+    stays = ran & np.isin(classes_of(trace), [classes.index(one) for one in STAYS])
+    busy = trace.moments(ran)
+    whole = float(busy[-1, 1] - busy[0, 0])
+    return whole, length(busy), length(trace.moments(stays))
