@@ -92,7 +92,7 @@ def test_a_chapter_that_runs_over_is_stopped_and_what_it_measured_is_whole(tmp_p
     monkeypatch.setattr(notebooks, "EXECUTED", tmp_path / "executed")
     cells = [
         "from course_utils import start, record; start('02_async_execution')",
-        "record('logging', {'a step': 2.0})",
+        "record('cures', {'a step': 2.0})",
         "import time; time.sleep(600)",
     ]
     page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in cells])
@@ -107,5 +107,5 @@ def test_a_chapter_that_runs_over_is_stopped_and_what_it_measured_is_whole(tmp_p
     monkeypatch.setattr(notebooks, "time", clock)
     assert notebooks.record(path, tmp_path / "recorded", deadline) == [notebooks.TIME_IS_UP]
     (found,) = kept()
-    assert found.name == "logging.json", "nothing half-written"
-    assert json.loads(found.read_text())["rows"] == [{"step": "a step", "each_over_late": 2.0}]
+    assert found.name == "cures.json", "nothing half-written"
+    assert json.loads(found.read_text())["rows"] == [{"way": "a step", "seconds": 2.0}]
