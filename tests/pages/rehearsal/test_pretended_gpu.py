@@ -185,7 +185,7 @@ def printed(folder: Path) -> str:
 BROKEN = {
     "torch.ones(3, device=device()).numpy()": "can't convert cuda:0",
     "torch.ones(3, device=device()) + torch.ones(3)": "same device",
-    "record('logging', {'a step': torch.cuda.no_such_call()})": "no_such_call",
+    "record('cures', {'a step': torch.cuda.no_such_call()})": "no_such_call",
     "torch.cuda.Event().elapsed_time(torch.cuda.Event())": "enable_timing",
     "claim('gpu-is-quick', 'a GPU is quick', False, needs='gpu'), 1 / 0": "ZeroDivisionError",
 }
