@@ -103,7 +103,7 @@ def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def kernel_times(trace: Trace) -> tuple[float, float, float]:
     """Seconds from a trace's first kernel to its last, in kernels, and in kernels that stay.
 
-    Compiling leaves matmuls, convolutions, attention and messages to their libraries.
+    Compiling leaves matmuls, convolutions, attention and communication to their libraries.
     """
     classes = [*RULES, OTHER]
     ran = trace.on(trace.devices[0], Kind.KERNEL)

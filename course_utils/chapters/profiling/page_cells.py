@@ -97,7 +97,7 @@ def published_tips() -> Series:
 def as_printed(text: str, without: tuple[str, ...] = ()) -> "Markdown":
     """Shows a text in a fixed-width font, with every space kept and long lines folded.
 
-    `without` are begins of lines to leave out, together with the indented lines below them.
+    `without` are beginnings of lines to leave out, with the indented lines below them.
     """
     from IPython.display import Markdown
 
