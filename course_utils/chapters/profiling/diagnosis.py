@@ -65,7 +65,7 @@ def shares(trace: Trace) -> dict[str, float]:
 
 
 Spans = list[tuple[float, float]]
-ON_GPUS = {"ddp_resnet50": "host-bound", "resnet_v100": HEALTHY}  # by the published figures
+ON_GPUS = {"ddp_resnet50": "host-bound", "resnet_v100": HEALTHY, "dlrm": "communication-bound"}
 MOST_CUT = 0.15  # how much of a run's end may be cut off
 
 
@@ -105,7 +105,7 @@ def seconds_in(spans: Spans, begin: float, end: float) -> float:
 
 
 def judge(diagnose: Callable[[Trace], Any]) -> str:
-    """Tries an answer on the runs shown, on the same in disguise, and on others, two of GPUs."""
+    """Tries an answer on the runs shown, on the same in disguise, and on others, three of GPUs."""
     for name in run_names(shown=True):
         _judge(diagnose, name, made_run(name), made_run(name).about["cause"])
     for name in run_names(shown=True):
@@ -130,7 +130,9 @@ def judge(diagnose: Callable[[Trace], Any]) -> str:
                     f"device computes {busy:.0%} of the time. Your function is right of the runs "
                     "shown: does it ask what the host did in each gap?"
                 )
-    return f"{len(run_names(shown=True))} runs shown and {len(hidden)} others, two of them on GPUs"
+    return (
+        f"{len(run_names(shown=True))} runs shown and {len(hidden)} others, three of them on GPUs"
+    )
 
 
 def _judge(diagnose: Callable[[Trace], Any], name: str, trace: Trace, cause: str) -> None:

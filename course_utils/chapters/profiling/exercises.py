@@ -142,9 +142,9 @@ def check_mfu(mfu: Callable[[Run], Any]) -> str:
         "(data, synchronising, host); `other` is none of the four.",
         "The fourth is exposed_communication(run.sending, run.computing), with run = "
         "chapter.lanes(trace).",
-        "The answer is the key with the largest value, if that is more than run.seconds / 5.",
+        "The answer is the key with the largest value, if that is more than run.seconds / 10.",
     ),
 )
 def check_diagnose(diagnose: Callable[[Trace], Any]) -> str:
-    """Tries the runs that the page shows, the same in disguise, and others, two of them on GPUs."""
+    """Tries the runs that the page shows, the same disguised, and others, three of them on GPUs."""
     return diagnosis.judge(diagnose)

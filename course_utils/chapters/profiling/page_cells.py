@@ -1,16 +1,14 @@
-"""Helpers of the page's cells: a scratch file, a dataset, a clock, the table of tips."""
+"""Helpers of the page's cells: a scratch file, a dataset, a clock, a text."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
-from course_utils.core.evidence import Series, published
 from course_utils.core.machine import nvidia_smi
 from course_utils.core.measurement import Measurement, format_ratio, format_seconds
 from course_utils.core.timing import measure, synchronize
@@ -77,21 +75,6 @@ def half(measured: Measurement) -> str:
     """Writes the quartiles of the repetitions: `≈ 0.9 to ≈ 1.1`."""
     show = format_seconds if measured.unit == "seconds" else format_ratio
     return f"{show(measured.q1)} to {show(measured.q3)}"
-
-
-TIPS = ("tensor cores (TF32)", "FlashAttention", "pinned memory")
-
-
-def published_tips() -> Series:
-    """Returns what three tips gained a GPT on an A100, each on top of all those before it."""
-    ladder = published("gpt_steps_a100")
-    rates = [(row["change"], row["tokens_per_s"]) for row in ladder.rows]
-    rows = [
-        {"tip": tip, "times": f"{now / before:.2f}"}
-        for (_, before), (tip, now) in pairwise(rates)
-        if tip in TIPS
-    ]
-    return Series.of_rows(rows, "published", ladder.provenance, source=ladder.source)
 
 
 def as_printed(text: str, without: tuple[str, ...] = ()) -> "Markdown":

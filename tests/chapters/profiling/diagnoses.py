@@ -15,13 +15,13 @@ def by_the_librarys_breakdown(trace):
     parts = breakdown(trace, 0, trace.window(0))
     host = parts["launching"] + parts["python"]
     lost = [parts["data"], parts["synchronising"], host, parts["communication"]]
-    return CAUSES[int(np.argmax(lost))] if max(lost) > sum(parts.values()) / 4 else "healthy"
+    return CAUSES[int(np.argmax(lost))] if max(lost) > sum(parts.values()) / 8 else "healthy"
 
 
 def by_its_report(trace):
     names = dict(zip(("data", "synchronising", "launching", "communication"), CAUSES, strict=True))
     names |= {"python": "host-bound"}
-    found = [one for one in findings(trace, 0) if one.cause in names and one.share > 0.2]
+    found = [one for one in findings(trace, 0) if one.cause in names and one.share > 0.1]
     return names[found[0].cause] if found else "healthy"
 
 
@@ -42,7 +42,7 @@ def asks_only_what_the_host_did_as_a_gap_began(trace):
             waited = any(begin <= idle <= end for begin, end in run.waiting)
             found.append(CAUSES[0 if loading else 1 if waited else 2])
     worst = max(CAUSES, key=found.count)
-    return worst if found.count(worst) > 0.3 * len(found) else "healthy"
+    return worst if found.count(worst) > 0.15 * len(found) else "healthy"
 
 
 def by_what_is_there(trace):
@@ -63,7 +63,7 @@ def by_what_the_host_did_longest(trace):
     run = lanes(trace)
     spans = run.loading, run.waiting, [], run.sending
     took = [sum(end - begin for begin, end in one) for one in spans]
-    return CAUSES[int(np.argmax(took))] if max(took) > run.seconds / 5 else "healthy"
+    return CAUSES[int(np.argmax(took))] if max(took) > run.seconds / 10 else "healthy"
 
 
 def knows_how_long_it_took(trace):
@@ -116,7 +116,7 @@ WRONG = [
             '"sync-bound": idle["synchronising"]': '"sync-bound": 0.0',
             'idle["host"]': 'idle["host"] + idle["synchronising"]',
         },
-        always_finds_a_fault={' if lost[worst] > run.seconds / 5 else "healthy"': ""},
+        always_finds_a_fault={' if lost[worst] > run.seconds / 10 else "healthy"': ""},
         in_its_own_words={RETURN: 'return worst.replace("-", " ") if'},
         nothing={RETURN: "worst if"},
     ),

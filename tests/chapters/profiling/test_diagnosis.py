@@ -74,8 +74,8 @@ def test_a_trace_that_is_handed_out_does_not_say_what_it_is():
         seen.append((trace.about, trace.gpus, trace.rank))
         return diagnoses.worked(trace)
 
-    assert judge(look) == "5 runs shown and 9 others, two of them on GPUs"
-    assert len(seen) == 5 + 5 + 2 * 9 and all(one == ({}, [], None) for one in seen)
+    assert judge(look) == "5 runs shown and 10 others, three of them on GPUs"
+    assert len(seen) == 5 + 5 + 2 * 10 and all(one == ({}, [], None) for one in seen)
 
 
 def test_lanes_are_what_device_and_host_did(tmp_path):

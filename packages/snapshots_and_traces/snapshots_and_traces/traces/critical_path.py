@@ -93,7 +93,7 @@ def path_in_words(trace: Trace, device: int, window: tuple[float, float]) -> str
     seconds = path.seconds()
     whole = sum(seconds.values()) or 1.0
     most = sorted(seconds.items(), key=lambda one: -one[1])
-    parts = [f"{CATEGORIES[name]} {took / whole:.0%}" for name, took in most if took > whole / 100]
+    parts = [f"{CATEGORIES[name]} {took / whole:.0%}" for name, took in most if took > whole / 200]
     guessed = f" ({path.guessed:,} of {path.changes:,} changes guessed)" if path.guessed else ""
     return f"Critical path: {'; '.join(parts)}{guessed}."
 
