@@ -12,16 +12,19 @@ CAUSES = ("input-bound", "sync-bound", "host-bound", "communication-bound")
 
 
 def by_the_librarys_breakdown(trace):
-    parts = breakdown(trace, 0, trace.window(0))
+    device = trace.devices[0]
+    parts = breakdown(trace, device, trace.window(device))
     host = parts["launching"] + parts["python"]
     lost = [parts["data"], parts["synchronising"], host, parts["communication"]]
-    return CAUSES[int(np.argmax(lost))] if max(lost) > sum(parts.values()) / 8 else "healthy"
+    return CAUSES[int(np.argmax(lost))] if max(lost) > sum(parts.values()) / 6 else "healthy"
 
 
 def by_its_report(trace):
     names = dict(zip(("data", "synchronising", "launching", "communication"), CAUSES, strict=True))
     names |= {"python": "host-bound"}
-    found = [one for one in findings(trace, 0) if one.cause in names and one.share > 0.1]
+    found = [
+        one for one in findings(trace, trace.devices[0]) if one.cause in names and one.share > 0.16
+    ]
     return names[found[0].cause] if found else "healthy"
 
 
