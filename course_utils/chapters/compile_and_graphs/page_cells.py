@@ -1,11 +1,14 @@
-"""Helpers for the page's cells: a cache, Inductor's text, tables, a trace's times."""
+"""Helpers for the page's cells: a cache, Inductor's text, logs, tables, a trace's times."""
 
 import logging
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -31,8 +34,7 @@ def first_use() -> float | None:
 
     Returns None, and prints one line on why, if `torch.compile` doesn't work here: Inductor needs
     a C++ compiler for a CPU, Triton and a capability of 7.0 for a GPU. The page's cache is in
-    `build/` of the project, unless the reader named another place. Dynamo's warnings are turned
-    off, since the page counts what they are about.
+    `build/` of the project, unless the reader named another place. Dynamo's warnings are off.
     """
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(files.ROOT / "build" / "inductor"))
     torch._logging.set_logs(all=logging.ERROR)
@@ -51,13 +53,29 @@ def first_use() -> float | None:
     return took
 
 
-def inductor_text(fn: Callable[..., Any], *args: Tensor) -> str:
-    """Returns what Inductor writes for a call of a function, without compiling or running it."""
+def inductor_text(fn: Callable[..., Any], *args: Tensor, backend: str = "cpp") -> str:
+    """Returns what Inductor writes for a call of a function, without compiling or running it.
+
+    For tensors on a CPU its backend may be "triton": neither Triton nor a GPU is needed.
+    """
     with quietly():
+        from torch._inductor import config
         from torch._inductor.utils import fresh_cache, get_code
 
-        with fresh_cache():  # get_code leaves an entry in the cache that can't be run
+        unhashed = mock.patch("torch.utils._triton.triton_hash_with_backend", lambda: "")
+        # get_code leaves an entry in the cache that can't be run
+        with fresh_cache(), unhashed, config.patch(cpu_backend=backend):
             return str(get_code(torch.compile(fresh(fn), dynamic=False), *args)[0])
+
+
+def logged(call: Callable[[], object], **artifacts: Any) -> list[str]:
+    """The lines that torch logs in a call, without time and file, as with `recompiles=True`."""
+    with redirect_stderr(StringIO()) as log:
+        torch._logging.set_logs(**artifacts)
+        call()
+    torch._logging.set_logs(all=logging.ERROR)
+    lines = re.findall(r"\[__\w+\] (.*\S)", log.getvalue())
+    return [re.sub(r" (in|at) \S+\.py:\d+", "", line) for line in lines]
 
 
 def loop_in(text: str) -> str:
@@ -85,19 +103,12 @@ def first_reason(explained: Any) -> str:
 def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of training steps as text for a table; those whose step is a Measurement are live, ≈."""
 
-    def text(row: Mapping[str, Any], column: str) -> str:
-        said = format_seconds(row[column])
-        return said if isinstance(row["step_seconds"], Measurement) else said.removeprefix("≈ ")
-
-    return [
-        {
-            "way": row["way"],
-            "first step": text(row, "first_seconds"),
-            "step": text(row, "step_seconds"),
-            "tokens/s": f"{row['tokens_per_s']:,.0f}",
-        }
-        for row in rows
-    ]
+    shown, columns = [], {"first step": "first_seconds", "step": "step_seconds"}
+    for row in rows:
+        mark = "" if isinstance(row["step_seconds"], Measurement) else "≈ "
+        times = {name: format_seconds(row[one]).removeprefix(mark) for name, one in columns.items()}
+        shown.append({"way": row["way"], **times, "tokens/s": f"{row['tokens_per_s']:,.0f}"})
+    return shown
 
 
 def kernel_times(trace: Trace) -> tuple[float, float, float]:
