@@ -17,19 +17,17 @@ from course_utils.core import files
 from course_utils.memory import counting
 from course_utils.memory.fake_gpu import apart, fake_gpu
 from snapshots_and_traces.allocator.rules import Block, CachingAllocator
-from snapshots_and_traces.snapshots.lives import History, history
 from snapshots_and_traces.snapshots.recorder import Recorder
 from snapshots_and_traces.snapshots.snapshot import Snapshot, snapshot_of
 
 
-def made(run: Callable[[], Any], device: str | None = None, frames: bool = True) -> dict[str, Any]:
+def made(run: Callable[[], Any], device: str | None = None) -> dict[str, Any]:
     """Makes the snapshot that torch.cuda.memory would take of `run()`, with our allocator.
 
     Storages of `device` (a type) are counted, all without one. `category` of an event is the kind
-    (`counting.KINDS`) of the storage. Without `frames` no event says which line asked for it, and
-    the run takes half the time.
+    (`counting.KINDS`) of the storage.
     """
-    with counting.count(device=device, frames=frames) as counted:
+    with counting.count(device=device, frames=True) as counted:
         alive = run()
     del alive
     return of_storages(counted.storages)
@@ -55,11 +53,6 @@ def of_storages(storages: list[counting.Storage]) -> dict[str, Any]:
     found = recorder.snapshot()
     found["user_metadata"] = f"made without a GPU by course_utils, torch {torch.__version__}"
     return found
-
-
-def history_of(run: Callable[[], Any], frames: bool = True) -> History:
-    """The history of `run()`, made and read as a file would be."""
-    return history(loaded(made(run, frames=frames)))
 
 
 def on_fake_gpu(run: Callable[[torch.device], Any]) -> Snapshot:

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from course_utils.memory import counting
-from course_utils.memory.made_snapshots import history_of, write
+from course_utils.memory.made_snapshots import loaded, made, write
+from snapshots_and_traces.snapshots.lives import history
 
 
 def test_what_was_made_holds_what_was_counted():
@@ -19,7 +20,7 @@ def test_what_was_made_holds_what_was_counted():
     with counting.count() as counted:
         alive = run()
     del alive
-    found = history_of(run)
+    found = history(loaded(made(run)))
     assert found.live.max() == counted.peak.total
 
 

@@ -1,25 +1,14 @@
 """Checkers for chapter 9, "Memory snapshots"."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
-import torch
-
-from course_utils.chapters.memory_snapshots.programs import (
-    growing_cache,
-    large_optimizer,
-    training,
-)
-from course_utils.lesson.answers import against, shown
-from course_utils.lesson.exercises import Wrong, exercise
-from course_utils.memory.fake_gpu import apart, fake_gpu, is_available
-from course_utils.memory.made_snapshots import history_of
-from course_utils.memory.views.pictures import draw_timeline
-from snapshots_and_traces.snapshots.lives import History
+from course_utils.chapters.memory_snapshots.chapter_snapshots import recorded_snapshot
+from course_utils.lesson.answers import against
+from course_utils.lesson.exercises import exercise
+from snapshots_and_traces.snapshots import safe_pickle
 
 
 @exercise(
@@ -58,55 +47,50 @@ def _verdict(
     return "outside" if tried <= capacity - context - allocated else "too large"
 
 
-@cache
-def _patients() -> list[tuple[str, History]]:
-    """Programs of random sizes, run without computing where this torch can pretend a GPU.
-
-    Sizes differ from one session to the next. At its largest, what is reserved exceeds what was
-    ever live 1.3 times at the most, or 1.9 times and more where it is fragmented. A leak raises the
-    floor of a large batch's steps 1.6 times, its peaks hardly: who compares peaks misses it.
-    """
-    steps, more = random.choice([3, 4]), random.randint(3, 5)
-    runs: list[tuple[str, Callable[[torch.device], Any]]] = [
-        ("healthy", lambda d: training(d, steps=steps, batch=24)),
-        ("healthy", lambda d: training(d, steps=more, batch=random.choice([24, 40]), half=True)),
-        ("healthy", lambda d: large_optimizer(d, layers=random.randint(6, 12))),
-        ("leak", lambda d: training(d, steps=steps, batch=8, validate=True)),
-        ("leak", lambda d: training(d, steps=more, batch=32, validate=True)),
-        ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(46, 52))),
-        ("fragmentation", lambda d: growing_cache(d, tokens=random.randint(53, 60))),
-    ]
-
-    def histories() -> list[tuple[str, History]]:
-        with fake_gpu() if is_available() else nullcontext(torch.device("cpu")) as device:
-            return [(what, history_of(partial(run, device), frames=False)) for what, run in runs]
-
-    return apart(histories)
-
-
 @exercise(
-    "memory.diagnose",
-    todo="write diagnose(history), which says 'healthy', 'leak' or 'fragmentation'.",
+    "memory.keepers",
+    todo="write keepers(snapshot, own), a dict of lines and the free bytes beside their blocks.",
     hints=(
-        "history.live and history.reserved are arrays of bytes, one entry an event. How much "
-        "more is reserved at its largest than was ever live?",
-        "A healthy loop comes back to one floor after each step; a leaking one doesn't. "
-        "Compare the smallest live bytes of the middle third with those of the last.",
+        "For each segment: how many bytes of its blocks are free, and which lines have a block in "
+        "use there? A set has each line once.",
+        'Of a block: next((f for f in block["frames"] if own in f["filename"]), None) is the first '
+        "frame of the reader's own code, None if there is none.",
     ),
-    prepare=_patients,
 )
-def check_diagnose(diagnose: Callable[[Any], str]) -> str:
-    """On the histories of seven programs, sick and healthy, in random order."""
-    for disease, of in random.sample(_patients(), len(_patients())):
-        said = diagnose(replace(of))  # a copy: whoever sorts its arrays spoils no later try
-        if str(said) not in DISEASES:
-            raise Wrong(f"want one of {', '.join(map(repr, DISEASES))}, got {shown(said)}")
-        if str(said) != disease:
-            raise Wrong(
-                f"you said '{said}' of a program whose answer is {disease!r}",
-                partial(draw_timeline, of, disease),
-            )
-    return f"{len(_patients())} histories: " + ", ".join(DISEASES)
+def check_keepers(keepers: Callable[..., dict[str, int]]) -> str:
+    """On random snapshots, from small to large, and on section 3's program on a GPU."""
+    cases = [({"segments": _segments(1 + n // 10)}, "mine/") for n in range(40)]
+    said = f"{len(cases)} random snapshots"
+    if path := recorded_snapshot("snapshot_fragmented"):
+        recorded = {"segments": safe_pickle.read(path.read_bytes())["segments"]}, "programs.py"
+        cases.append(recorded)
+        line, n_bytes = max(_keepers(*recorded).items(), key=lambda item: item[1])
+        said += f" and section 3's recorded one, where {line} keeps {n_bytes / 2**20:.1f} MiB"
+    against(keepers, _keepers, cases)
+    return said
 
 
-DISEASES = ("healthy", "leak", "fragmentation")
+def _segments(count: int) -> list[dict[str, Any]]:
+    """Segments of up to five blocks, with up to three frames each; free blocks have none."""
+    files = ("mine/model.py", "mine/train.py", "torch/nn/modules/linear.py")
+
+    def block() -> dict[str, Any]:
+        state = random.choice(["inactive", "active_allocated", "active_awaiting_free"])
+        frames = [
+            {"name": "f", "filename": random.choice(files), "line": random.randint(1, 3)}
+            for _ in range(random.randint(0, 3) if state != "inactive" else 0)
+        ]
+        return {"size": 512 * random.randint(1, 9), "state": state, "frames": frames}
+
+    return [{"blocks": [block() for _ in range(random.randint(1, 5))]} for _ in range(count)]
+
+
+def _keepers(snapshot: dict[str, Any], own: str) -> dict[str, int]:
+    held: Counter[str] = Counter()
+    for blocks in (segment["blocks"] for segment in snapshot["segments"]):
+        used = [block for block in blocks if block["state"] != "inactive"]
+        stacks = ([f for f in block["frames"] if own in f["filename"]] for block in used)
+        lines = {f"{stack[0]['filename']}:{stack[0]['line']}" for stack in stacks if stack}
+        free = sum(block["size"] for block in blocks) - sum(block["size"] for block in used)
+        held.update(dict.fromkeys(lines, free))
+    return {line: free for line, free in held.items() if free}

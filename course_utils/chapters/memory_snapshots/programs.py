@@ -23,12 +23,12 @@ def training(
     device: torch.device,
     watch: Watch | None = None,
     steps: int = 2,
-    half: bool = False,
     validate: bool = False,
     batch: int = 16,
 ) -> Any:
-    """Steps of Adam on random tokens; `half` under autocast to BF16.
+    """Steps of Adam on random tokens.
 
+    Recorded snapshots name this file's lines down to `growing_cache`: don't move them.
     `validate` makes a mistake: a validation loss after each step, without `no_grad`, kept for a
     plot together with the graph behind it. `watch(model, optimizer)` is told who they are.
     """
@@ -43,8 +43,8 @@ def training(
             CONFIG.vocabulary, (2, batch, CONFIG.context), device=device
         )
         optimizer.zero_grad()
-        with torch.amp.autocast(device.type, torch.bfloat16, enabled=half):
-            loss = _loss(model, tokens, targets)
+        # the loss is one call, so that the logits don't outlive it
+        loss = _loss(model, tokens, targets)
         loss.backward()
         optimizer.step()
         del loss
@@ -70,22 +70,6 @@ def growing_cache(device: torch.device, watch: Watch | None = None, tokens: int 
                 stay.append(torch.zeros(300_000))
             del cache
         return stay, caches
-
-
-def large_optimizer(
-    device: torch.device, watch: Watch | None = None, layers: int = 8, steps: int = 4
-) -> Any:
-    """Many weights and few activations: the peak is inside `optimizer.step()`."""
-    with device:
-        model = nn.Sequential(*(nn.Linear(512, 512) for _ in range(layers)))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    if watch:
-        watch(model, optimizer)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(torch.zeros(4, 512, device=device)).square().mean().backward()
-        optimizer.step()
-    return model, optimizer
 
 
 def step_fp32(device: torch.device, watch: Watch | None = None) -> Any:
