@@ -92,7 +92,7 @@ def _at_the_loss(plan: Plan) -> Moment:
     Beside them are the logits in BF16, their log-probabilities in BF16 and in FP32.
     """
     shape = plan.shape
-    rows = min(CHUNK, plan.tokens) if plan.chunked_loss else plan.tokens
+    rows = min(CHUNK, plan.tokens) if plan.few_logits else plan.tokens
     return _moment(
         plan,
         "at the end of the forward pass, at the loss",
@@ -114,7 +114,7 @@ def _at_the_logits(plan: Plan) -> list[Moment]:
     matrices = shape.head
     if plan.checkpointing == "none" and plan.ranks == 1:
         matrices += shape.layers * shape.block_matrices
-    rows = min(CHUNK, tokens) if plan.chunked_loss else tokens
+    rows = min(CHUNK, tokens) if plan.few_logits else tokens
     logits = 0 if shape.labels else rows * shape.vocabulary
     one = shape.head * form.inner
     before = one if tokens > rows else 0
@@ -134,7 +134,7 @@ def _at_the_logits(plan: Plan) -> list[Moment]:
             gradients=_earlier(plan) + gradients,
             activations=_blocks(plan, shape.layers) + _ends(plan),
             logits=held,
-            temporaries=tokens * shape.width * form.residual if plan.chunked_loss else 0,
+            temporaries=tokens * shape.width * form.residual if plan.few_logits else 0,
         )
         for held, gradients, half in stages
     ]
@@ -271,7 +271,7 @@ def _ends(plan: Plan) -> int:
     shape, form = plan.shape, plan.format
     if shape.labels:
         return 0
-    given = form.residual if plan.chunked_loss else form.inner
+    given = form.residual if plan.few_logits else form.inner
     return plan.tokens * (shape.width * (form.residual + given) + 2 * form.residual)
 
 

@@ -4,19 +4,21 @@ from course_utils.core.evidence import Row, published
 from course_utils.core.gpus import gpu_specs
 from course_utils.memory.prediction import Build, predict_bytes
 
-TITLES = ("T4", "RTX 4090", "H100 SXM", "H200")
+# As torch reports them: in errors on T4s (Zheng-Chong/CatVTON#133, with ECC), RTX 4090s
+# (ali-vilab/VGen#104) and H200s (139.80 GiB in many a log); of an H100, what this course's
+# recordings have (nvidia-smi lists 81,559 MiB: modal-labs/modal-client#2797).
+GIB = {"T4": 14.56, "RTX 4090": 23.64, "H100 SXM": 79.18, "H200": 139.80}
 RESERVED = 1.25  # of what is allocated; enough for 25 of the 29 published runs
 
 
 def cards(recipe: str = "FP32") -> dict[str, float]:
     """Bytes of memory of some GPUs, by title, that compute in the recipe's formats.
 
-    Sizes are as sold: 16, 24, 80 and 141 times 10⁹ bytes. A driver may show some percent more
-    or less, and a desktop uses some of it. A T4 has no BF16.
+    Sizes are what torch can use, not those as sold; a desktop uses some of it. A T4 has no BF16.
     """
-    found = {title: gpu_specs(title) for title in TITLES}
+    found = {title: gpu_specs(title) for title in GIB}
     return {
-        title: 1e9 * specs.memory_gb
+        title: 2**30 * GIB[title]
         for title, specs in found.items()
         if specs and ("BF16" not in recipe or specs.bf16)
     }
@@ -44,6 +46,11 @@ def verdict(size: float, allocated: float) -> str:
     return "fits" if safe <= size else "tight" if least <= size else "too small"
 
 
+def on_card(title: str, allocated: float) -> str:
+    """The verdict on a card, by its title, for `allocated` bytes at the peak."""
+    return verdict(cards()[title], allocated)
+
+
 def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 0)) -> list[Row]:
     """Predicts whether your training step fits: a row for each card, in GB (10⁹ bytes).
 
@@ -58,7 +65,7 @@ def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 
     return [
         {
             "GPU": title,
-            "GB": f"{size / 1e9:.0f}",
+            "has, GB": f"{size / 1e9:.1f}",
             "allocated, GB": f"{found.peak_allocated / 1e9:.1f}",
             "reserved, GB": f"{found.peak_reserved / 1e9:.1f}",
             "with CUDA's context, GB": f"{least / 1e9:.1f} to {most / 1e9:.1f}",

@@ -232,7 +232,8 @@ class Plan:
 
     `recipe` is one of FORMATS, `checkpointing` one of CHECKPOINTING, `optimizer` of OPTIMIZERS.
     `in_backward` updates each weight as soon as its gradient is there; `chunked_loss` makes the
-    logits of CHUNK tokens at once, and again in the backward pass; `accumulates` has gradients of
+    logits of CHUNK tokens at once, and again in the backward pass; `fused_loss` makes them once,
+    with their gradients, in no more bytes than the former takes; `accumulates` has gradients of
     earlier micro-batches; `compiled` doesn't keep what no backward reads, and `compiled_loss` holds
     16-bit logits and their gradient, no FP32 ones. Weights, gradients and
     states are shared among `ranks`, in the recipe "sharded, BF16" alone.
@@ -247,6 +248,7 @@ class Plan:
     optimizer: str = "Adam"
     in_backward: bool = False
     chunked_loss: bool = False
+    fused_loss: bool = False
     accumulates: bool = False
     compiled: bool = False
     compiled_loss: bool = False
@@ -265,8 +267,10 @@ class Plan:
             raise ValueError("batch and ranks are at least 1, and context isn't negative")
         if (self.ranks > 1) != (self.recipe == SHARDED):
             raise ValueError(f"several ranks and the recipe {SHARDED!r} belong together")
-        if self.compiled_loss and (self.chunked_loss or self.recipe == "FP32"):
+        if self.compiled_loss and (self.few_logits or self.recipe == "FP32"):
             raise ValueError("a compiled loss is for 16-bit logits, made at once")
+        if self.chunked_loss and self.fused_loss:
+            raise ValueError("a fused loss has its chunks already")
         if self.in_backward and self.accumulates:
             raise ValueError("an optimizer in the backward pass has no gradients to accumulate")
         if self.shape.written_out and self.checkpointing not in ("none", "every block"):
@@ -279,6 +283,11 @@ class Plan:
     @property
     def tokens(self) -> int:
         return self.batch * self.line
+
+    @property
+    def few_logits(self) -> bool:
+        """Whether only a chunk's logits are there at once."""
+        return self.chunked_loss or self.fused_loss
 
     @property
     def format(self) -> Format:

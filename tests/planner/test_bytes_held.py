@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 from course_utils.memory.prediction import cublas_workspace, predict_bytes
 from course_utils.planner.bytes_held import moments, peak
@@ -73,6 +74,21 @@ def test_the_formula_is_within_2_percent_of_the_program(model, batch, recipe, tr
         assert "forward" in peak(plan).name
 
 
+@pytest.mark.skipif(not hasattr(F, "linear_cross_entropy"), reason="since torch 2.13")
+@pytest.mark.parametrize(
+    "model, batch, recipe",
+    [("broad", 32, "AMP BF16"), ("wide", 6, "AMP BF16"), ("Llama, 32000", 6, "pure BF16")],
+)
+def test_a_fused_loss_takes_no_more_than_the_formula(model, batch, recipe):
+    config, gpt = MODELS[model], not model.startswith("Llama")
+    trades = {"checkpointing": "every block", "optimizer": "SGD", "fused_loss": True}
+    plan = Plan(Shape.of_gpt(config) if gpt else config, batch, recipe=recipe, **trades)
+    exact = predict_bytes(build_of(config, plan, GPT if gpt else Llama), steps=2)
+    measured = exact.peak_allocated - exact.workspace
+    elsewhere = [m.total for m in moments(plan) if not m.name.endswith(("logits", "the loss"))]
+    assert 0.98 * (max(elsewhere) - WORKSPACES) < measured < 1.02 * (peak(plan).total - WORKSPACES)
+
+
 @pytest.mark.thorough(
     "course_utils/chapters/trading_compute_for_memory", "course_utils/memory/prediction.py"
 )
@@ -124,6 +140,7 @@ def test_states_are_those_that_torch_makes():
         ({"ranks": 8}, "belong together"),
         ({"in_backward": True, "accumulates": True}, "no gradients to accumulate"),
         ({"compiled_loss": True, "recipe": "FP32"}, "16-bit logits"),
+        ({"chunked_loss": True, "fused_loss": True}, "has its chunks already"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_words(wrong, says):

@@ -1,16 +1,25 @@
 """What fits: a range, not a number, and only in GPUs that have the format."""
 
+import json
+
 import pytest
 import torch
 
+from course_utils.core import files
 from course_utils.memory import predict_bytes
-from course_utils.planner import will_it_fit
+from course_utils.planner import on_card, will_it_fit
 from course_utils.planner.cards import RESERVED, cards, context_bytes, needed, verdict
 
 
 def test_a_card_without_the_format_is_left_out():
-    assert [size / 1e9 for size in cards().values()] == [16, 24, 80, 141]
+    assert [round(size / 1e9, 1) for size in cards().values()] == [15.6, 25.4, 85.0, 150.1]
     assert "T4" not in cards("AMP BF16") and len(cards("pure BF16")) == 3
+
+
+def test_an_h100_has_what_the_recording_says():
+    (file,) = files.RECORDED.glob("h100-*/10_trading_compute_for_memory/trades.json")
+    (gpu,) = json.loads(file.read_text())["machine"]["gpus"]
+    assert cards()["H100 SXM"] == pytest.approx(gpu["memory_bytes"], rel=1e-4)
 
 
 def test_between_what_is_allocated_and_the_margin_it_is_tight():
@@ -20,6 +29,8 @@ def test_between_what_is_allocated_and_the_margin_it_is_tight():
     assert verdict(RESERVED * 10e9 + most - 1, 10e9) == "tight"
     assert verdict(10e9 + least, 10e9) == "tight"
     assert verdict(10e9 + least - 1, 10e9) == "too small"
+    said = {on_card("RTX 4090", allocated) for allocated in (19e9, 20e9, 25.2e9)}
+    assert said == {"fits", "tight", "too small"}
 
 
 def build(device):

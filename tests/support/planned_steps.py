@@ -97,6 +97,9 @@ def loss_of(model, plan, hidden, targets):
         logits = logits.float() if plan.recipe == "pure BF16" else logits
         return F.cross_entropy(logits, theirs, reduction=reduction)
 
+    if plan.fused_loss:
+        options = torch.nn.LinearCrossEntropyOptions(batch_chunk_size=CHUNK)
+        return F.linear_cross_entropy(hidden, head, targets, options=options)
     if not plan.chunked_loss:
         return loss(hidden, targets, "mean")
     chunks = zip(hidden.split(CHUNK), targets.split(CHUNK), strict=True)

@@ -50,7 +50,7 @@ def fits_explorer() -> Controls:
         checkpointing=choice("checkpointing", CHECKPOINTING, "every block"),
         optimizer=choice("optimizer", OPTIMIZERS, "Adam"),
         in_backward=_tick("its step inside the backward pass"),
-        chunked_loss=_tick("the loss in chunks of 1,024 tokens"),
+        fused_loss=_tick("a fused loss, 1,024 tokens at once"),
     )
 
 
