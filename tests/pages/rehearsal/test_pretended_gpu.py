@@ -48,7 +48,7 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
         ),
     },
     "04_compile_and_graphs": {  # what a pretended GPU's dispatch doesn't let through
-        "chapter.inductor_text(": "(lambda *_: '')(",
+        "chapter.inductor_text(": "(lambda *_, **__: '')(",
         "10**8 if on_gpu": "10**6 if on_gpu",
         "GPTConfig.small()": "GPTConfig(50257, 1024, 1, 2, 64)",
         "(4, 1025)": "(4, 33)",
