@@ -1,6 +1,6 @@
 """Launchers and links of more than one machine, on one: what `make launchers` measures.
 
-Slurm's two virtual nodes are started by tools/launchers.sh; here two network namespaces are two
+Slurm's virtual nodes are started by tools/launchers.sh; here two network namespaces are two
 machines, joined by a link whose rate `tc` limits. Both want root and Debian's packages, so each
 function returns no rows where `make launchers` hasn't prepared them.
 """
@@ -34,7 +34,7 @@ COMMANDS = {  # four ranks each; a node has two cores here, so both may take mor
 }
 VERSIONS = {"mpirun": "mpirun --version", "srun": "srun --version", "sbatch": "sbatch --version"}
 ADDRESSES = {"one": "10.9.0.1", "two": "10.9.0.2"}  # of the two machines
-# Of a batch script, what isn't so here: two virtual nodes are one machine.
+# Of a batch script, what isn't so here: the virtual nodes are one machine.
 NOT_HERE = ("--gpus-per-node", "--cpus-per-task", "CPUS_PER_TASK", "--output", "--time")
 FIRST_NODE = '$(head -n 1 <<< "$nodes")'
 
@@ -129,7 +129,7 @@ def _output(command: list[str], environment: dict[str, str], folder: Path | None
 
 
 def _batch(name: str, program: Path, environment: dict[str, str]) -> str:
-    """The log of a batch job on the two virtual nodes, without its lines of GPUs and CPUs."""
+    """The log of a batch job on two virtual nodes, without its lines of GPUs and CPUs."""
     lines = script(name).replace(FIRST_NODE, "127.0.0.1").splitlines()
     kept = [line for line in lines if not any(option in line for option in NOT_HERE)]
     job = program.parent / name
