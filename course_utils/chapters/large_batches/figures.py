@@ -22,12 +22,14 @@ def draw_spread(
     predicted: Mapping[str, Mapping[float, float]] | None = None,
     log: str = "x",
     bottom: float | None = None,
+    origin: str = "marks are medians of the seeds, bars reach from the least to the most",
 ) -> style.Picture:
     """Draws the median of the seeds as a mark, and their range as a bar, for each x of each line.
 
     Every second line has open marks; a line's marks are 2% to the right of those before it.
     `predicted` are curves by label, dotted and dashed. `log` names the axes that are logarithmic,
     in ticks at the values of x that were measured. The y axis begins at `bottom`, if that is given.
+    `origin` says below the figure what marks and bars are.
     """
     figure, axes = style.one_panel(title, 4.4)
     said = [alt_text.axes(x_label, y_label, log)]
@@ -41,7 +43,7 @@ def draw_spread(
             color=colour, marker=MARKERS[place % len(MARKERS)], label=label, linewidth=1,
             capsize=4, markerfacecolor="white" if place % 2 else colour,
         )  # fmt: skip
-        said.append(alt_text.curve(f"{label}, median", middle, live=True))
+        said.append(alt_text.curve(label, middle, live=True))
     for place, (label, curve) in enumerate((predicted or {}).items()):
         dashes = (":", "--")[place % 2]
         axes.plot(
@@ -54,8 +56,7 @@ def draw_spread(
     axes.set_ylim(bottom=bottom)
     axes.grid(True)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=11)
-    origin = "live: marks are medians of the seeds, bars reach from the least to the most"
-    return style.render(figure, title, [*said, style.say_origins(figure, [origin])], 48)
+    return style.render(figure, title, [*said, style.say_origins(figure, [f"live: {origin}"])], 48)
 
 
 def _scale(axes: "style.Axes", log: str, marks: list[float]) -> None:
@@ -66,7 +67,7 @@ def _scale(axes: "style.Axes", log: str, marks: list[float]) -> None:
         axes.set_yscale("log", base=10)
         axes.yaxis.set_major_formatter(lambda y, _at: style.tick(y))
         low, high = axes.get_ylim()
-        ticks = [m * 10**p for p in range(6) for m in (1, 2, 5)]
+        ticks = [m * 10**p for p in range(-3, 6) for m in (1, 2, 5)]
         axes.set_yticks([y for y in ticks if low <= y <= high])
         axes.minorticks_off()
 

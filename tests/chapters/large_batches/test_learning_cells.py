@@ -18,7 +18,7 @@ CELLS = {name: without_magic(source) for name, source in cells_of("17").items()}
 @pytest.fixture(scope="module")
 def learning():
     names = {"torch": torch, "deque": deque, "math": math}
-    for cell in ("net", "losses", "optimizers", "train", "limit"):
+    for cell in ("net", "losses", "optimizers", "train"):
         exec(CELLS[cell], names)
     return names
 
