@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
@@ -25,6 +26,7 @@ CHAPTER = "09_memory_snapshots"
 FOLDER = files.DATA / "snapshots"
 PROGRAMS_FILE = "memory_snapshots/programs.py"  # a frame keeps the last folder and the file
 LARGEST_KEPT = 2 * 2**20
+BATCH, STEP = "training, programs.py:42", "training, programs.py:49"
 
 
 def snapshot_file(name: str) -> Path:
@@ -147,16 +149,39 @@ def recorded_snapshot(name: str) -> Path | None:
 
 
 def shown(name: str, taken: Mapping[str, Snapshot | None]) -> History:
-    """The history of the snapshot that was taken here, else of the recorded one.
-
-    Where there is neither, of the one that ships. Its name says which.
-    """
+    """The history, by kind, of what was taken here, else recorded, else shipped; its name says."""
     if own := taken[name]:
-        return replace(history(own), name=evidence.Series.of({}).provenance)
+        return replace(_by_kind(history(own)), name=evidence.Series.of({}).provenance)
     path, found = recorded_snapshot(name), evidence.recorded(f"{CHAPTER}/{name}")
     if path is None or found is None:
         return replace(history(load(snapshot_file(name))), name="exact: made on a fake GPU")
-    return replace(history(load(path)), name=found.provenance)
+    return replace(_by_kind(history(load(path))), name=found.provenance)
+
+
+def _by_kind(of: History) -> History:
+    """A training program's allocations by kind: from the line that asked, and from when they died.
+
+    What the first step's passes allocated and what stays after all steps is a workspace.
+    """
+    lives, asked = of.allocations, np.array([of.site_names[site] for site in of.sites])
+    steps = lives.birth[asked == STEP]
+    passes = lives.birth[np.char.startswith(asked, "backward")]
+
+    def kind(line: str, birth: int, death: int) -> str:
+        if line.startswith(("__init__", BATCH)):
+            return "input" if line == BATCH else "parameter"
+        stays = death >= of.moments
+        if line == STEP or (stays and birth < min(steps, default=0)):
+            return ("optimizer state" if line == STEP else "workspace") if stays else "temporary"
+        forward = line.startswith(("forward", "_loss"))
+        until = passes if forward else steps  # activations live so long, gradients so long
+        if death <= min(until[until > birth], default=of.moments - 1):
+            return "temporary"
+        return "activation" if forward else "gradient"
+
+    kinds = [*map(kind, asked.tolist(), lives.birth.tolist(), lives.death.tolist())]
+    names, sites = np.unique(kinds, return_inverse=True)
+    return replace(of, sites=sites, site_names=tuple(names.tolist()), by_category=True)
 
 
 def _shortened(path: Path) -> Any:

@@ -128,13 +128,14 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> style.Pictur
 
 
 def _mark_peak(axes: "style.Axes", history: History, scale: int, peak: str) -> None:
+    """Marks the peak; its words are above the line of what was reserved."""
     at, height = history.peak, history.live[history.peak] / scale
     side = "right" if at > history.moments / 2 else "left"
+    top = max(history.reserved.max() / scale, height)
     axes.plot([at], [height], marker="v", color=style.INK, markersize=8, zorder=5)
     axes.annotate(
-        f"peak {peak}", (at, height), (6 if side == "left" else -6, 8),
-        textcoords="offset points", ha=side, fontsize=11, fontweight="bold",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}, zorder=6,
+        f"peak {peak}", (at, top), (6 if side == "left" else -6, 8),
+        textcoords="offset points", ha=side, fontsize=11, fontweight="bold", zorder=6,
     )  # fmt: skip
 
 
