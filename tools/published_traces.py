@@ -13,9 +13,12 @@ from course_utils.traces.stored import PUBLISHED, store
 from snapshots_and_traces.traces.cutting import cut
 from snapshots_and_traces.traces.reading import read_trace
 
-FROM = {
-    "source": "a trace of facebookresearch/HolisticTraceAnalysis, tests/data (commit f4d0062c)",
-    "licence": "MIT, Meta Platforms",
+REPOSITORY = "facebookresearch/HolisticTraceAnalysis (commit f4d0062c)"
+LICENCE = "MIT, Meta Platforms"
+PATHS = {  # below tests/data of the repository
+    "ddp_resnet50": "nccl_parser_config/nccl_data.json.gz",
+    "resnet_v100": "ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz",
+    "dlrm": "trace_diff/control/control.json.gz",
 }
 TRACES = {  # name: file, steps, what it is, machine
     "ddp_resnet50": (
@@ -37,10 +40,17 @@ TRACES = {  # name: file, steps, what it is, machine
         "8 × NVIDIA A100 (PG509-200), NCCL",
     ),
 }
+NO_IDS = (
+    "No operator of the file has the field Record function id, so it can't say whether a second "
+    "observer ran beside the profiler."
+)
 CAVEATS = {
-    "ddp_resnet50": "Every operator of the file has a non-zero Record function id, which torch "
+    "ddp_resnet50": "Every operator of the file has a Record function id other than 0, which torch "
     "gives only where an observer asks for it: beside the profiler a second one ran, probably "
-    "ExecutionTraceObserver, so the host's times are too long. The other traces have no such ids."
+    "ExecutionTraceObserver, so the host's times are too long.",
+    "resnet_v100": NO_IDS,
+    "dlrm": "90% of the file's operators have Input Dims: it was recorded with record_shapes=True, "
+    f"so the host's times are too long. {NO_IDS}",
 }
 HOW = (
     "python -m tools.published_traces FOLDER. Kept: what was called on the host in {steps}, "
@@ -56,10 +66,11 @@ def main(folder: Path) -> None:
         path = files.DATA / PUBLISHED / f"{name}.json"
         about = {
             "what": what,
-            **FROM,
+            "source": f"tests/data/{PATHS[name]} of {REPOSITORY}",
+            "licence": LICENCE,
             "machine": machine,
             "how": HOW.format(steps=", ".join(steps)),
-            **({"caveat": CAVEATS[name]} if name in CAVEATS else {}),
+            "caveat": CAVEATS[name],
         }
         trace = cut(read_trace(folder / f"{file}.json.gz"), steps)
         store(trace, path, about)
