@@ -26,7 +26,8 @@ from snapshots_and_traces.traces.trace import Kind, Trace
 
 ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
 
-STAYS = ("convolution", "matrix product", "attention", "communication")  # classes of kernels
+STAYS = ("convolution", "matrix product", "attention", "communication")  # to libraries, by default
+CONVERTS = re.compile("nchwToNhwc|nhwcToNchw")  # kernels that only change a tensor's layout
 
 
 def first_use() -> float | None:
@@ -102,7 +103,6 @@ def first_reason(explained: Any) -> str:
 
 def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of training steps as text for a table; those whose step is a Measurement are live, ≈."""
-
     shown, columns = [], {"first step": "first_seconds", "step": "step_seconds"}
     for row in rows:
         mark = "" if isinstance(row["step_seconds"], Measurement) else "≈ "
@@ -111,14 +111,12 @@ def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return shown
 
 
-def kernel_times(trace: Trace) -> tuple[float, float, float]:
-    """Seconds from a trace's first kernel to its last, in kernels, and in kernels that stay.
-
-    Compiling leaves matmuls, convolutions, attention and communication to their libraries.
-    """
+def kernel_times(trace: Trace) -> tuple[float, float, float, float]:
+    """Seconds from a trace's first kernel to its last; in kernels, those of STAYS, of CONVERTS."""
     classes = [*RULES, OTHER]
     ran = trace.on(trace.devices[0], Kind.KERNEL)
     stays = ran & np.isin(classes_of(trace), [classes.index(one) for one in STAYS])
+    converts = ran & np.array([bool(CONVERTS.search(name)) for name in trace.names])[trace.name]
     busy = trace.moments(ran)
     whole = float(busy[-1, 1] - busy[0, 0])
-    return whole, length(busy), length(trace.moments(stays))
+    return whole, length(busy), length(trace.moments(stays)), length(trace.moments(converts))

@@ -90,7 +90,7 @@ ONLY_REAL = {  # by chapter: claims on what a pretended GPU doesn't have
     "04_compile_and_graphs": {  # compilation, and a graph that is captured
         "compiled-keeps-one", "second-length-dynamic", "eight-then-eager", "four-of-six-break",
         "graph-reads-anew", "matmul-stays-call", "fuser-as-inductor", "old-output-overwritten",
-        "clamp-compiles-anew", "full-batch-dynamic", "print-reordered",
+        "clamp-compiles-anew", "full-batch-dynamic", "print-reordered", "callee-breaks-caller",
     },
     "05_input_pipeline": {"fork-refuses-cuda"},  # a context
     "07_mixed_precision": {  # CUDA's own kernels, values that overflow
