@@ -42,7 +42,7 @@ def ring_moments(ring: Ring, n: int) -> list[Moment]:
 
 def ring_steps(ring: Ring) -> Controls:
     """Sliders for the number of ranks and the step, over what `ring` did to every rank's chunks."""
-    ranks, steps = slider("ranks", range(2, 7), 4), slider("steps done", range(7), 3)
+    ranks, steps = slider("ranks", range(2, 7), 4), slider("steps done", range(7), 0)
     ranks.observe(lambda change: steps.set_trait("max", 2 * (change["new"] - 1)), "value")
     alt = "The chunks of each rank, step by step: sums grow along the ring, then travel round it"
     return Controls(partial(draw_ring, ring), alt, n=ranks, step=steps)
