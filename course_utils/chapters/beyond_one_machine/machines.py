@@ -28,7 +28,7 @@ AS_RANK = f"bash {SCRIPTS / 'as_rank.sh'} {sys.executable}"
 COMMANDS = {  # four ranks each; a node has two cores here, so both may take more
     "torchrun": f"{sys.executable} -m torch.distributed.run --standalone --nproc-per-node 4",
     "mpirun": f"mpirun --allow-run-as-root --oversubscribe -n 4 {AS_RANK}",
-    "srun": f"srun -N2 -n4 --overcommit {AS_RANK}",
+    "srun": f"srun -N2 --ntasks-per-node=2 --overcommit {AS_RANK}",
     "sbatch, a task per rank": "sbatch ranks_by_srun.sbatch",
     "sbatch, a torchrun per node": "sbatch agents_by_srun.sbatch",
 }
@@ -36,7 +36,7 @@ VERSIONS = {"mpirun": "mpirun --version", "srun": "srun --version", "sbatch": "s
 ADDRESSES = {"one": "10.9.0.1", "two": "10.9.0.2"}  # of the two machines
 # Of a batch script, what isn't so here: the virtual nodes are one machine.
 NOT_HERE = ("--gpus-per-node", "--cpus-per-task", "CPUS_PER_TASK", "--output", "--time")
-FIRST_NODE = '$(head -n 1 <<< "$nodes")'
+FIRST_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 
 
 def script(name: str) -> str:
