@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from course_utils.core.evidence import Row, published
 from course_utils.planner.bytes_held import peak
+from course_utils.planner.cards import needed
 from course_utils.planner.plans import Plan
 from course_utils.planner.shapes import shape
 
@@ -25,7 +26,8 @@ def held_against() -> list[Row]:
     `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
     CUDA's context; `off_percent` by how much that is too high (negative: too low). `rule_gib` is
     `rule_of_thumb`, with the same context. A reserved figure is higher than an allocated one: by
-    what, the formula doesn't know.
+    what, the formula doesn't know. `over_margin_gb` is above 0 where a card that the step fits, by
+    `cards.needed`, would have been too small.
     """
     return [_row(run) for run in published_runs()]
 
@@ -33,12 +35,14 @@ def held_against() -> list[Row]:
 def _row(run: Run) -> Row:
     found, beside = peak(run.plan), context(run)
     formula, rule = found.total + beside, rule_of_thumb(run.plan) + beside
+    safe = needed(found.total, run.plan.checkpointing != "none")[1]
     return {
         "run": run.name,
         "counts": "with CUDA's context" if beside else run.counts,
         "published_gib": run.n_bytes / GIB,
         "formula_gib": formula / GIB,
         "off_percent": 100 * (formula / run.n_bytes - 1),
+        "over_margin_gb": (run.n_bytes - safe) / 1e9,
         "rule_gib": rule / GIB,
         "rule_off_percent": 100 * (rule / run.n_bytes - 1),
         "moment": found.name,

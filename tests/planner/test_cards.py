@@ -8,7 +8,14 @@ import torch
 from course_utils.core import files
 from course_utils.memory import predict_bytes
 from course_utils.planner import on_card, will_it_fit
-from course_utils.planner.cards import RESERVED, cards, context_bytes, needed, verdict
+from course_utils.planner.cards import (
+    CHECKPOINTED,
+    RESERVED,
+    cards,
+    context_bytes,
+    needed,
+    verdict,
+)
 
 
 def test_a_card_without_the_format_is_left_out():
@@ -31,6 +38,16 @@ def test_between_what_is_allocated_and_the_margin_it_is_tight():
     assert verdict(10e9 + least - 1, 10e9) == "too small"
     said = {on_card("RTX 4090", allocated) for allocated in (19e9, 20e9, 25.2e9)}
     assert said == {"fits", "tight", "too small"}
+
+
+def test_with_checkpoints_the_margin_is_larger_and_what_is_too_small_the_same():
+    least, most = context_bytes()
+    assert needed(10e9, checkpointed=True) == (10e9 + least, CHECKPOINTED * 10e9 + most)
+    assert [on_card("RTX 4090", 18.7e9, checkpointed) for checkpointed in (False, True)] == [
+        "fits",
+        "tight",
+    ]
+    assert on_card("RTX 4090", 25.2e9, checkpointed=True) == "too small"
 
 
 def build(device):
