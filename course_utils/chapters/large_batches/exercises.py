@@ -101,7 +101,8 @@ def right_plan(offer: Offer) -> tuple[int, float, float]:
     fits = (offer.memory_bytes - offer.state_bytes) // offer.sample_bytes
     local = min(fits, offer.critical_batch // offer.n)
     batch = offer.n * local
-    rate = offer.base_rate * math.sqrt(batch / offer.base_batch)
+    old, new = (1 + offer.critical_batch / b for b in (offer.base_batch, batch))
+    rate = offer.base_rate * math.sqrt(old / new)
     return local, rate, offer.computing / (1 + batch / offer.critical_batch)
 
 
@@ -111,7 +112,8 @@ def right_plan(offer: Offer) -> tuple[int, float, float]:
     hints=(
         "The batch: whole samples beside the state in memory, and n times as many may not be "
         "more than critical_batch. Both bounds hold: take the smaller.",
-        "Adam's rate grows as the square root of the global batch, n·local, over base_batch.",
+        "With α = ½ the rate grows by the root of (1 + B_crit/base_batch) / (1 + B_crit/B), "
+        "where B is the global batch, n·local.",
         "E = E_min · (1 + B / B_crit), where B is the global batch: of E samples, E_min would "
         "do. The GPUs compute for the share `computing` of their time.",
     ),
