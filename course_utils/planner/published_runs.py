@@ -24,7 +24,8 @@ def held_against() -> list[Row]:
     """All published runs beside the formula and the rule of thumb, in GiB (2**30).
 
     `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
-    CUDA's context; `off_percent` by how much that is too high (negative: too low). `rule_gib` is
+    CUDA's context (`peak_gib` is without); `off_percent` by how much that is too high (negative:
+    too low). `rule_gib` is
     `rule_of_thumb`, with the same context. A reserved figure is higher than an allocated one: by
     what, the formula doesn't know. `over_margin_gb` is above 0 where a card that the step fits, by
     `cards.needed`, would have been too small.
@@ -40,6 +41,7 @@ def _row(run: Run) -> Row:
         "run": run.name,
         "counts": "with CUDA's context" if beside else run.counts,
         "published_gib": run.n_bytes / GIB,
+        "peak_gib": found.total / GIB,
         "formula_gib": formula / GIB,
         "off_percent": 100 * (formula / run.n_bytes - 1),
         "over_margin_gb": (run.n_bytes - safe) / 1e9,
