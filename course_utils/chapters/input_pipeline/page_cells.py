@@ -84,8 +84,9 @@ def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:
     generators; "pinned" batches were pinned beforehand, except where the loop pins them.
     """
     import torch
+    from torch.utils.data import DataLoader
 
-    ready = [torch.ones(256, 3, 224, 224, dtype=torch.uint8) for _ in range(10)]
+    ready: Any = [torch.ones(256, 3, 224, 224, dtype=torch.uint8) for _ in range(10)]
     pinned = [batch.pin_memory() for batch in ready]
     there = [batch.to(device()) for batch in ready]
     weight = torch.randn(2048, 2048, device=device())
@@ -105,4 +106,7 @@ def time_ways(sent: Batches, sent_ahead: Batches) -> dict[str, Measurement]:
         "pageable": lambda: sent(ready),
         "pinned in the loop": lambda: sent(batch.pin_memory() for batch in ready),
     }
+    for pin in (False, True):  # a list is a dataset, too
+        load = DataLoader[Any](ready, None, num_workers=2, pin_memory=pin, persistent_workers=True)
+        ways[f"2 workers, pin_memory={pin}"] = partial(sent, load)
     return {way: measure(partial(compute, of), clock="host") for way, of in ways.items()}

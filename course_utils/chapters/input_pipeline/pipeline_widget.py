@@ -97,10 +97,13 @@ LANE_POINTS = 480  # the length of a lane, about
 Bars = list[tuple[float, float, float, str]]  # lane, begin and seconds, and what stands in it
 
 
-def pipeline_explorer(load: float, step: float, start: float, batches: int = 30) -> Controls:
-    """Sliders over an epoch of `batches` batches, by the model; they begin at `load` and `step`.
+def pipeline_explorer(
+    load: float, step: float, start: float, batches: int = 30, workers: int = 2, slow: int = EVEN
+) -> Controls:
+    """Sliders over an epoch of `batches` batches, by the model; they begin at what is given.
 
-    In seconds: `load` to load a batch, `step` on the device, `start` to start one worker.
+    In seconds: `load` to load a batch, `step` on the device, `start` to start one worker. One batch
+    in 8 takes `slow` times `load`.
     """
     own = _milliseconds(load), _milliseconds(step)
     return Controls(
@@ -108,9 +111,9 @@ def pipeline_explorer(load: float, step: float, start: float, batches: int = 30)
         ALT,
         load=slider("load (ms a batch)", _along(own[0]), own[0]),
         step=slider("step (ms)", _along(own[1]), own[1]),
-        workers=slider("workers", WORKERS, 2),
+        workers=slider("workers", WORKERS, workers),
         depth=slider("depth", DEPTHS, DEPTH),
-        slow=slider("1 batch in 8 takes ×", (EVEN, 2, 4, 8), EVEN),
+        slow=slider("1 batch in 8 takes ×", (EVEN, 2, 4, 8), slow),
     )
 
 
