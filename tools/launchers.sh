@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Open MPI and Slurm (Debian, as root), starts Slurm with three virtual nodes on this machine,
+# Installs Open MPI and Slurm (Debian, as root), starts Slurm with two virtual nodes on this machine,
 # runs a command there, by default the recording of chapter 16, and stops Slurm again.
 set -e
 [ "$(id -u)" = 0 ] || { echo "make launchers: wants root, on Debian (it installs packages)" >&2; exit 1; }
@@ -28,12 +28,10 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
-SlurmdTimeout=${SLURMD_TIMEOUT:-300}
 MpiDefault=none
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17001 CPUs=2 RealMemory=4000
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17002 CPUs=2 RealMemory=4000
-NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=17003 CPUs=2 RealMemory=4000
-PartitionName=all Nodes=n1,n2,n3 Default=YES MaxTime=10 State=UP OverSubscribe=FORCE:4
+PartitionName=all Nodes=n1,n2 Default=YES MaxTime=10 State=UP OverSubscribe=FORCE:4
 END
 stop() {
     for pid in "$folder"/*.pid; do kill "$(cat "$pid")" 2>/dev/null || true; done
@@ -43,6 +41,6 @@ stop() {
 trap stop EXIT
 pgrep -x munged >/dev/null || { mkdir -p /run/munge && chown munge /run/munge &&
     su -s /bin/sh munge -c "munged --force"; }
-slurmctld && slurmd -N n1 && slurmd -N n2 && slurmd -N n3
-until [ "$(sinfo --noheader --states=idle --format=%D)" = 3 ]; do sleep 1; done
+slurmctld && slurmd -N n1 && slurmd -N n2
+until [ "$(sinfo --noheader --states=idle --format=%D)" = 2 ]; do sleep 1; done
 if [ $# -gt 0 ]; then "$@"; else .venv/bin/python -m course_utils record 16_beyond_one_machine; fi
