@@ -6,9 +6,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "grid_widget": "grid_explorer",
-        "layers": (
-            "dots formats_on_gpu INPUTS inputs_of linear_on_gpu "
-            "llama_inference looks named_linears nf4 OUTPUTS torchao"
-        ),
+        "layers": ("dots formats_on_gpu inputs_of linear_on_gpu looks named_linears torchao"),
     },
 )

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from course_utils.core.evidence import Series, published
 from course_utils.core.machine import device
 from course_utils.core.running import quiet_import
 
@@ -64,27 +62,9 @@ def dots(labels: Iterable[str]) -> Looks:
     return {label: look | {"linestyle": ""} for label, look in looks(labels).items()}
 
 
-def nf4() -> Tensor:
-    """Returns the 16 values of bitsandbytes' NF4, sorted: quantiles of the normal distribution."""
-    quantile, end = torch.special.ndtri, 0.9677083  # bitsandbytes' constant
-    below, above = (quantile(torch.linspace(end, 0.5, n)) for n in (8, 9))
-    values = torch.cat([-below[:-1], above]).sort().values
-    return values / values.max()
-
-
 # ---- A large linear layer on a GPU, in BF16 and as torchao quantises it.
 
 INPUTS, OUTPUTS = 4096, 14336  # the first layer of the MLP of Llama-3.1-8B
-SHOWN = {  # columns of torchao's table, as this chapter names them
-    "weights": "weights",
-    "activations": "activations",
-    "checkpoint_gb": "GB",
-    "perplexity": "perplexity",
-    "h100_prefill_speedup": "H100, prefill: times BF16",
-    "h100_decode_speedup": "H100, 128 sequences: times BF16",
-    "b200_prefill_speedup": "B200, prefill: times BF16",
-    "b200_decode_speedup": "B200, 128 sequences: times BF16",
-}
 Config = Callable[[Any], Any]
 CONFIGS: dict[str, tuple[tuple[int, int], Config]] = {  # (capability, config of torchao)
     "INT8 weights": ((8, 0), lambda ao: ao.Int8WeightOnlyConfig()),
@@ -115,14 +95,3 @@ def linear_on_gpu(name: str) -> nn.Module:
     if ao:
         ao.quantize_(layer, CONFIGS[name][1](ao))
     return layer
-
-
-def llama_inference() -> Series:
-    """Returns torchao's published figures of Llama-3.1-8B by format, with legible columns.
-
-    Without MXFP8, which has no speeds.
-    """
-    found = published("quantized_llama_inference")
-    shown = [row for row in found.rows if row["weights"] != "MXFP8"]
-    rows = [{title: row[name] for name, title in SHOWN.items()} for row in shown]
-    return replace(found, rows=rows)
