@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.figures.style import Picture
-from course_utils.memory.views import draw_map
+from course_utils.memory.views.pictures import draw_map
 from snapshots_and_traces.snapshot_viewer.memory_map import MemoryMap
 
 

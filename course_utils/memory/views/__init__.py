@@ -3,5 +3,5 @@
 from course_utils.core.public_names import public_names
 
 MODULE_OF, __getattr__, __dir__ = public_names(
-    __name__, {"pictures": "SegmentsMap draw_histories draw_map draw_timeline MemoryTimeline"}
+    __name__, {"pictures": "SegmentsMap draw_histories draw_timeline MemoryTimeline"}
 )
