@@ -5,9 +5,9 @@ from course_utils.core.public_names import public_names
 MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
-        "chapter_snapshots": "record_snapshot recorded_snapshot shown snapshot_file",
+        "allocator_map": "draw_blocks",
+        "chapter_snapshots": "passes record_snapshot recorded_snapshot shown snapshot_file",
         "programs": "CONFIG growing_cache",
-        "published_snapshots": "losses published_snapshot",
         "real_gpus": "build_of in_gib knobs over_prediction reserved_with to_measure",
     },
 )

@@ -27,6 +27,7 @@ FOLDER = files.DATA / "snapshots"
 PROGRAMS_FILE = "memory_snapshots/programs.py"  # a frame keeps the last folder and the file
 LARGEST_KEPT = 2 * 2**20
 BATCH, STEP = "training, programs.py:42", "training, programs.py:49"
+PASSES = {"forward": "forward", "training, programs.py:48": "backward", STEP: "optimizer"}
 
 
 def snapshot_file(name: str) -> Path:
@@ -156,6 +157,26 @@ def shown(name: str, taken: Mapping[str, Snapshot | None]) -> History:
     if path is None or found is None:
         return replace(history(load(snapshot_file(name))), name="exact: made on a fake GPU")
     return replace(_by_kind(history(load(path))), name=found.provenance)
+
+
+def passes(taken: Snapshot | None) -> list[tuple[str, int, int]]:
+    """The passes of the training steps: name, first moment, and the moment after the last.
+
+    They are those of what was taken here, else of what was recorded: a pass begins with the first
+    allocation of its line, and the optimizer's ends with the next batch.
+    """
+    path = recorded_snapshot("snapshot_step_fp32")
+    if taken is None and path is None:
+        return []
+    of = history(taken or load(path or ""))
+    begins: list[tuple[str, int]] = []
+    for place in np.argsort(of.allocations.birth):
+        line, birth = of.site_names[of.sites[place]], int(of.allocations.birth[place])
+        found = next((name for part, name in PASSES.items() if line.startswith(part)), "")
+        if (found or line == BATCH) and found != (begins[-1][0] if begins else ""):
+            begins.append((found, birth))
+    ends = [birth for _, birth in begins[1:]] + [of.moments]
+    return [(*one, end) for one, end in zip(begins, ends, strict=True) if one[0]]
 
 
 def _by_kind(of: History) -> History:

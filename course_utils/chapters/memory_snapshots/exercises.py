@@ -15,7 +15,7 @@ from snapshots_and_traces.snapshots import safe_pickle
     "memory.verdict",
     todo="write verdict(tried, free, allocated, unallocated, capacity, context).",
     hints=(
-        "Steps 1, 3 and 4: would what is free and what is unallocated do together? Would "
+        "Steps 1, 2 and 4: would what is free and what is unallocated do together? Would "
         "the program fit on a card that holds only its context? Else it is too large.",
         "allocated + tried + context is what the program needs at least.",
     ),

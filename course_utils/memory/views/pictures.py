@@ -1,6 +1,6 @@
 """A memory history in pictures and widgets: its timeline, and the map of its segments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from textwrap import fill
 from typing import Any
@@ -41,14 +41,19 @@ class MemoryView(SnapshotPage):
 
 
 COLUMNS = 600
+PASS = "#E3E9F0"
+PASS_TEXT = {"ha": "center", "va": "top", "fontsize": 10}
 
 
 @style.styled
-def draw_timeline(history: History, title: str = "") -> style.Picture:
+def draw_timeline(
+    history: History, title: str = "", passes: Sequence[tuple[str, int, int]] = ()
+) -> style.Picture:
     """Draws requested bytes stacked over the events, by kind or by the line that asked.
 
-    The line above is what was reserved; a mark is the peak. A history whose name begins with a
-    kind of evidence and a colon ("recorded: H200") has its name below the title, in that colour.
+    The line above is what was reserved; a mark is the peak. `passes` are shaded and named: each
+    has a name, its first moment, and the moment after its last. A history whose name begins with
+    a kind of evidence and a colon ("recorded: H200") has its name below the title, in that colour.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -63,13 +68,17 @@ def draw_timeline(history: History, title: str = "") -> style.Picture:
     axes.step(moments, reserved, where="post", color=style.INK, linewidth=1.2)
     _mark_peak(axes, history, scale, peak)
     said = [alt_text.axes("events of the trace", unit)]
+    for name, start, end in passes:
+        axes.axvspan(start, end, color=PASS, alpha=0.5 if name == "backward" else 1, zorder=0)
+        axes.text((start + end) / 2, 0.985, name, PASS_TEXT, transform=axes.get_xaxis_transform())
+        said.append(f"{name}: events {start:,} to {end - 1:,}")
     if colour := style.COLOURS.get(history.name.partition(":")[0]):
         axes.set_title(history.name, loc="left", fontsize=10.5, color=colour)
         said.insert(0, history.name)
     said.append(alt_text.curve("reserved", dict(zip(moments, reserved, strict=True))))
     said.append(alt_text.curve("requested", dict(zip(moments, live, strict=True))))
     axes.set_xlim(0, max(history.moments - 1, 1))
-    axes.set_ylim(0, 1.18 * max(reserved.max(), live.max(), 1e-9))
+    axes.set_ylim(0, (1.3 if passes else 1.18) * max(reserved.max(), live.max(), 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="events of the trace", ylabel=f"{unit}; areas: requested")
     most = dict(zip(names, held.max(axis=1).tolist(), strict=True))
@@ -133,6 +142,7 @@ def _mark_peak(axes: "style.Axes", history: History, scale: int, peak: str) -> N
     side = "right" if at > history.moments / 2 else "left"
     top = max(history.reserved.max() / scale, height)
     axes.plot([at], [height], marker="v", color=style.INK, markersize=8, zorder=5)
+    axes.vlines(at, height, top, color=style.INK, linestyle=":", linewidth=1.2, zorder=5)
     axes.annotate(
         f"peak {peak}", (at, top), (6 if side == "left" else -6, 8),
         textcoords="offset points", ha=side, fontsize=11, fontweight="bold", zorder=6,
@@ -164,7 +174,7 @@ class MemoryTimeline(MemoryView):
 # ---- The map of segments: what is allocated and what is free, at any moment, by address.
 
 MOST_SEGMENTS = 24
-ALLOCATED, HOLE, WHOLE = "#4A5A70", "#E3E6EA", "#FFFFFF"
+ALLOCATED, HOLE, WHOLE, WANTED = "#4A5A70", "#E3E6EA", "#FFFFFF", "#C0392B"
 WORDS = {
     ALLOCATED: "allocated",
     HOLE: "free, in a segment that is partly in use",
@@ -174,35 +184,47 @@ WORDS = {
 
 @style.styled
 def draw_segments(history: History, title: str = "") -> style.Picture:
-    """Draws a row for each segment at the peak, the largest first: its blocks, and what is free.
+    """Draws a row for each segment at the peak, the largest first: its blocks, and what is free."""
+    return draw_map(map_at(history, history.peak), title, f"after event {history.peak:,}")
 
-    At most `MOST_SEGMENTS` rows; the text says how many are left out.
+
+@style.styled
+def draw_map(shown: MemoryMap, title: str = "", when: str = "", wanted: int = 0) -> style.Picture:
+    """Draws a row for each segment, the largest first: its blocks, and what is free.
+
+    At most `MOST_SEGMENTS` rows; the text says how many are left out. A last row has the block
+    that is `wanted`, where one is.
     """
     from matplotlib.patches import Patch
 
-    shown = map_at(history, history.peak)
     sizes = np.diff(shown.edges)
     order = np.lexsort((np.arange(len(sizes)), -sizes))[:MOST_SEGMENTS]
-    figure, axes = style.one_panel(title or map_text(shown), 1.6 + 0.2 * max(len(order), 4))
+    rows, colours = len(order) + bool(wanted), dict(WORDS)
+    figure, axes = style.one_panel(title or map_text(shown), 1.6 + 0.2 * max(rows, 4))
     scale, unit = unit_of(max(sizes.max(initial=0), 1))
     for row, segment in enumerate(order.tolist()):
         _draw_row(axes, row, shown, segment, scale)
-    axes.set(ylim=(len(order) - 0.4, -0.6), xlim=(0, max(sizes.max(initial=0), 1) / scale))
+    if wanted:
+        axes.barh(rows - 1, wanted / scale, height=0.78, color=WANTED, linewidth=0)
+        colours = {WANTED: f"wanted: {size_text(wanted)}"} | colours
+        colours = {c: name for c, name in colours.items() if c != WHOLE or shown.empty.any()}
+    axes.set(ylim=(rows - 0.4, -0.6), xlim=(0, max(sizes.max(initial=0), 1) / scale))
     axes.set(xlabel=f"{unit} from the beginning of each segment", yticks=[])
     axes.set_ylabel(f"{len(order)} of {len(sizes)} segments")
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     if title:
         axes.set_title(map_text(shown), loc="left", fontsize=10.5, color="#555555")
-    marks = [Patch(facecolor=c, edgecolor=style.INK, label=name) for c, name in WORDS.items()]
+    marks = [Patch(facecolor=c, edgecolor=style.INK, label=name) for c, name in colours.items()]
     figure.legend(
         handles=marks, loc="outside lower left", ncols=3, frameon=False, fontsize=10.5,
         handlelength=1,
     )  # fmt: skip
     kinds = zip(WORDS.values(), shown.bytes_by_kind.values(), strict=True)
     digest = alt_text.digest(shown.edges, shown.low, shown.high)
-    said = [f"{map_text(shown)}; after event {history.peak:,} {digest}"]
+    said = ["; ".join(filter(None, (map_text(shown), when))) + f" {digest}"]
     said += [f"  {kind}: {size_text(size)}" for kind, size in kinds]
+    said += [f"  wanted: {size_text(wanted)}"] if wanted else []
     return style.render(figure, title or map_text(shown), said)
 
 

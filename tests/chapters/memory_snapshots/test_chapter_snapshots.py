@@ -2,16 +2,20 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from course_utils.chapters.memory_snapshots import chapter_snapshots
+from course_utils.chapters.memory_snapshots.allocator_map import draw_blocks
 from course_utils.chapters.memory_snapshots.chapter_snapshots import (
     FOLDER,
     PROGRAMS_FILE,
+    passes,
     record_snapshot,
     recorded_snapshot,
+    shown,
 )
 from course_utils.chapters.memory_snapshots.programs import PROGRAMS
 from course_utils.core import evidence, files, recording
@@ -93,3 +97,22 @@ def test_a_kept_snapshot_has_short_names_its_digest_and_no_predecessor(tmp_path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(evidence.EvidenceError, match="git checkout"):
         recorded_snapshot("snapshot_leak")
+
+
+def test_the_passes_of_the_recorded_steps_come_in_order_and_the_peak_is_in_the_second_backward():
+    found = passes(None)
+    assert [name for name, _, _ in found] == ["forward", "backward", "optimizer"] * 2
+    bounds = [moment for _, *both in found for moment in both]
+    assert bounds == sorted(bounds)
+    _, start, end = found[4]
+    assert start <= shown("snapshot_step_fp32", {"snapshot_step_fp32": None}).peak < end
+
+
+def test_a_map_of_blocks_has_every_byte_and_what_was_wanted():
+    def block(address, size, segment, requested=0):
+        return SimpleNamespace(address=address, size=size, segment=segment, requested=requested)
+
+    blocks = [block(96, 4, 96, 4), block(0, 16, 0), block(16, 8, 0, 8), block(24, 8, 0)]
+    said = draw_blocks("A map", blocks, wanted=17).drawn
+    assert "12 B of 36 B reserved are allocated (33%)" in said
+    assert "largest free block has 16 B" in said and "wanted: 17 B" in said
