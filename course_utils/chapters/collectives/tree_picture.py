@@ -35,7 +35,7 @@ def draw_tree(title: str, n: int) -> style.Picture:
             colour = complete if parts[rank] == n else partial_sum if parts[rank] > 1 else own
             _rank(axes, (rank, -row), str(rank), colour)
         for source, to in sends:
-            bend = math.copysign(0.25 / math.sqrt(abs(to - source)), to - source)
+            bend = math.copysign(min(0.25, 0.6 / abs(to - source)), to - source)
             axes.annotate(
                 "", (to, -row), (source, -row),
                 arrowprops={"arrowstyle": "->", "color": style.INK, "shrinkA": 11, "shrinkB": 11,
