@@ -10,5 +10,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "rank_blocks": "draw_holdings",
         "ring_widget": "ring_moments ring_steps",
         "simulated_ranks": "simulate",
+        "tree_picture": "draw_tree",
     },
 )
