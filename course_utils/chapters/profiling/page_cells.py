@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
 from course_utils.core.machine import nvidia_smi
-from course_utils.core.measurement import Measurement, format_ratio, format_seconds
 from course_utils.core.timing import measure, synchronize
 
 if TYPE_CHECKING:
@@ -71,24 +70,11 @@ class Clocked:
             begun = time.perf_counter()
 
 
-def half(measured: Measurement) -> str:
-    """Writes the quartiles of the repetitions: `≈ 0.9 to ≈ 1.1`."""
-    show = format_seconds if measured.unit == "seconds" else format_ratio
-    return f"{show(measured.q1)} to {show(measured.q3)}"
-
-
-def as_printed(text: str, without: tuple[str, ...] = ()) -> "Markdown":
-    """Shows a text in a fixed-width font, with every space kept and long lines folded.
-
-    `without` are beginnings of lines to leave out, with the indented lines below them.
-    """
+def as_printed(text: str) -> "Markdown":
+    """Shows a text in a fixed-width font, with every space kept and long lines folded."""
     from IPython.display import Markdown
 
-    kept, leaves_out = [], False
-    for line in text.splitlines():
-        leaves_out = line.startswith(without) or (leaves_out and line.startswith(" "))
-        kept += [] if leaves_out else [line]
-    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in kept)
+    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in text.splitlines())
     return Markdown("\n".join(["```", *(line for lines in folded for line in lines), "```"]))
 
 

@@ -24,6 +24,7 @@ OF_HOST = ("allocating", "loading", "launching", "python")  # of the library's b
 HOST = PARTS["launching"]  # the viewer divides the host's part
 SMALL = 0.01  # of the whole: a part below it in every run isn't drawn
 LEAST_LABEL = 0.05
+X_LABEL = "% of the time from the first kernel to the last"
 
 
 @style.styled
@@ -36,7 +37,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
     names = list(dict.fromkeys(name for parts in shares.values() for name in parts))
     large = [name for name in names if max(s.get(name, 0) for s in shares.values()) >= SMALL]
     figure, axes = style.one_panel(title, 1.7 + 0.6 * len(runs))
-    said = ["x: % of the time"]
+    said = [f"x: {X_LABEL}"]
     for row, (run, parts) in enumerate(shares.items()):
         left = 0.0
         for name in large:
@@ -51,7 +52,7 @@ def draw_shares(title: str, runs: Mapping[str, Mapping[str, float]]) -> style.Pi
         named = {WORDS.get(name, name): 100 * parts.get(name, 0.0) for name in large}
         said.append(alt_text.stack(run, named))
     style.name_rows(axes, list(shares))
-    axes.set(xlim=(0, 100), xlabel="% of the time")
+    axes.set(xlim=(0, 100), xlabel=X_LABEL)
     style.key_below(figure, {WORDS.get(n, n): PARTS.get(n, HOST) for n in large}, 3)
     return style.render(figure, title, said)
 

@@ -10,7 +10,6 @@ def test_a_sample_of_the_text_file_is_the_addition_that_it_was_written_from():
     assert all((found[n] == train[n]).all() for n in (0, 1, 7, len(train) - 1))
 
 
-def test_a_text_is_printed_without_the_sections_that_are_named():
-    text = "First\n  1\nSecond\n  2\n  3\nThird"
-    assert as_printed(text, without=("Sec",)).data == "```\nFirst\n  1\nThird\n```"
+def test_a_text_is_printed_with_its_spaces():
+    text = "First\n  1\nSecond"
     assert as_printed(text).data == f"```\n{text}\n```"
