@@ -8,7 +8,6 @@ MODULE_OF, __getattr__, __dir__ = public_names(
         "fusion": "fuse",
         "graph_view": "draw_graph graph_widget",
         "native": "cpp_function cxx",
-        "page_cells": "first_reason first_use inductor_text kernel_times logged loop_in passes_in"
-        " step_rows",
+        "page_cells": "first_reason first_use inductor_text logged passes_in",
     },
 )

@@ -1,16 +1,15 @@
-"""Helpers for the page's cells: a cache, Inductor's text, logs, tables, a trace's times."""
+"""Helpers for the page's cells: a cache, Inductor's text, logs."""
 
 import logging
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,16 +17,9 @@ from course_utils.chapters.compile_and_graphs.fresh_compiles import fresh, quiet
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
 from course_utils.core.machine import device
-from course_utils.core.measurement import Measurement, format_seconds
 from course_utils.core.timing import seconds
-from snapshots_and_traces.traces.intervals import length
-from snapshots_and_traces.traces.kernel_classes import OTHER, RULES, classes_of
-from snapshots_and_traces.traces.trace import Kind, Trace
 
 ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
-
-STAYS = ("convolution", "matrix product", "attention", "communication")  # to libraries, by default
-CONVERTS = re.compile("nchwToNhwc|nhwcToNchw")  # kernels that only change a tensor's layout
 
 
 def first_use() -> float | None:
@@ -79,12 +71,6 @@ def logged(call: Callable[[], object], **artifacts: Any) -> list[str]:
     return [re.sub(r" (in|at) \S+\.py:\d+", "", line) for line in lines]
 
 
-def loop_in(text: str) -> str:
-    """The body of the loop in what Inductor wrote: the lines that make or store a `tmp`."""
-    lines = [line.strip() for line in text.splitlines()]
-    return "\n".join(line for line in lines if re.match(r"(auto )?tmp\d+\b|tl\.store", line))
-
-
 def passes_in(text: str) -> int:
     """Counts the whole tensors that the C++ loops over x0 read or write."""
     loop, found = 0, set()
@@ -99,24 +85,3 @@ def first_reason(explained: Any) -> str:
     """The first line of the first reason for a break that `torch._dynamo.explain` found."""
     reasons = explained.break_reasons
     return str(reasons[0].reason).partition("\n")[0] if reasons else "–"
-
-
-def step_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of training steps as text for a table; those whose step is a Measurement are live, ≈."""
-    shown, columns = [], {"first step": "first_seconds", "step": "step_seconds"}
-    for row in rows:
-        mark = "" if isinstance(row["step_seconds"], Measurement) else "≈ "
-        times = {name: format_seconds(row[one]).removeprefix(mark) for name, one in columns.items()}
-        shown.append({"way": row["way"], **times, "tokens/s": f"{row['tokens_per_s']:,.0f}"})
-    return shown
-
-
-def kernel_times(trace: Trace) -> tuple[float, float, float, float]:
-    """Seconds from a trace's first kernel to its last; in kernels, those of STAYS, of CONVERTS."""
-    classes = [*RULES, OTHER]
-    ran = trace.on(trace.devices[0], Kind.KERNEL)
-    stays = ran & np.isin(classes_of(trace), [classes.index(one) for one in STAYS])
-    converts = ran & np.array([bool(CONVERTS.search(name)) for name in trace.names])[trace.name]
-    busy = trace.moments(ran)
-    whole = float(busy[-1, 1] - busy[0, 0])
-    return whole, length(busy), length(trace.moments(stays)), length(trace.moments(converts))
