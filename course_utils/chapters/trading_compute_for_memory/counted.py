@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
-from course_utils.memory import count
+from course_utils.memory.counting import count
 
 
 def counted_flops(work: Callable[[], Any]) -> int:

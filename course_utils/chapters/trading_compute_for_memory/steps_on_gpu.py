@@ -13,7 +13,7 @@ from course_utils.chapters.trading_compute_for_memory.on_gpu import (
     link_gb_per_s,
 )
 from course_utils.memory.on_gpu import emptied
-from course_utils.planner import shape
+from course_utils.planner.shapes import shape
 
 Loss = Callable[..., Tensor]
 
