@@ -44,23 +44,9 @@ def rounding_share(shape: Shape, itemsize: int) -> float:
     return sum(map(granted, sizes)) / sum(sizes) - 1
 
 
-PARTS = (
-    "weights",
-    "half copies",
-    "gradients",
-    "optimizer states",
-    "activations kept",
-    "recomputed block",
-    "logits and their gradients",
-    "temporaries",
-    "cuBLAS workspace",
-    "rounding",
-)
-
-
 @dataclass(frozen=True)
 class Moment:
-    """The bytes held at one moment of a step, by PARTS."""
+    """The bytes held at one moment of a step, by part; every moment has the same parts."""
 
     name: str
     parts: dict[str, int]
@@ -232,19 +218,17 @@ def _moment(
     states = update(plan.optimizer, plan).states * shape.parameters
     if plan.ranks > 1:  # gathered: what lies outside the blocks, this block and the next
         half = shape.embeddings + 2 * shape.block_matrices
-    sizes = (
-        shape.parameters * form.weights // plan.ranks,
-        half * form.inner if form.casts else 0,
-        gradients,
-        round(states / plan.ranks),
-        activations,
-        recomputed,
-        logits,
-        temporaries,
-        2 * cublas_workspace(plan.capability),
-        0,
-    )
-    parts = dict(zip(PARTS, sizes, strict=True))
+    parts = {
+        "weights": shape.parameters * form.weights // plan.ranks,
+        "half copies": half * form.inner if form.casts else 0,
+        "gradients": gradients,
+        "optimizer states": round(states / plan.ranks),
+        "activations kept": activations,
+        "recomputed block": recomputed,
+        "logits and their gradients": logits,
+        "temporaries": temporaries,
+        "cuBLAS workspace": 2 * cublas_workspace(plan.capability),
+    }
     return Moment(name, parts | {"rounding": _rounding(plan, parts)})
 
 

@@ -44,7 +44,10 @@ def needed(allocated: float, checkpointed: bool = False) -> tuple[float, float]:
 
 def verdict(size: float, allocated: float, checkpointed: bool = False) -> str:
     """ "fits", "tight" (only if the allocator wastes less than the margin) or "too small"."""
-    least, safe = needed(allocated, checkpointed)
+    return _answer(size, *needed(allocated, checkpointed))
+
+
+def _answer(size: float, least: float, safe: float) -> str:
     return "fits" if safe <= size else "tight" if least <= size else "too small"
 
 
@@ -71,7 +74,7 @@ def will_it_fit(build: Build, steps: int = 2, capability: tuple[int, int] = (9, 
             "allocated, GB": f"{found.peak_allocated / 1e9:.1f}",
             "reserved, GB": f"{found.peak_reserved / 1e9:.1f}",
             "with CUDA's context, GB": f"{least / 1e9:.1f} to {most / 1e9:.1f}",
-            "answer": "fits" if most <= size else "tight" if least <= size else "too small",
+            "answer": _answer(size, least, most),
         }
         for title, size in cards().items()
     ]

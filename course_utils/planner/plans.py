@@ -235,8 +235,8 @@ class Plan:
     logits of CHUNK tokens at once, and again in the backward pass; `fused_loss` makes them once,
     with their gradients, in no more bytes than the former takes; `accumulates` has gradients of
     earlier micro-batches; `compiled` doesn't keep what no backward reads, and `compiled_loss` holds
-    16-bit logits and their gradient, no FP32 ones. Weights, gradients and
-    states are shared among `ranks`, in the recipe "sharded, BF16" alone.
+    16-bit logits and their gradient, no FP32 ones. Weights, gradients and states are shared among
+    `ranks`, in the recipe "sharded, BF16" alone.
     Raises: ValueError for a name that there isn't, and for what doesn't go together.
     """
 
@@ -334,9 +334,8 @@ def recomputed_flops(plan: Plan) -> int:
     """
     shape, loss = plan.shape, 2 * plan.shape.head if plan.chunked_loss else 0
     products = [2 * out * into for out, into in shape.products]
-    again = (
-        shape.layers * _block_flops(plan) - math.ceil(shape.layers / plan.segment) * products[-1]
-    )
+    segments = math.ceil(shape.layers / plan.segment)
+    again = shape.layers * _block_flops(plan) - segments * products[-1]
     if plan.checkpointing in ("none", "selective"):
         again = 0
     elif plan.checkpointing == "every second product":

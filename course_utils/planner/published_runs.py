@@ -1,5 +1,6 @@
 """Runs that others measured and published, beside what the planner and a rule of thumb say."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from course_utils.core.evidence import Row, published
@@ -17,7 +18,8 @@ class Run(NamedTuple):
     name: str
     plan: Plan
     n_bytes: float
-    counts: str  # "allocated", "reserved", or in MiB the CUDA context that NVML counts too
+    counts: str  # "allocated", "reserved" or "with CUDA's context", as the driver sees it
+    context: float = 0.0  # the bytes of that context
 
 
 def held_against() -> list[Row]:
@@ -25,21 +27,20 @@ def held_against() -> list[Row]:
 
     `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
     CUDA's context (`peak_gib` is without); `off_percent` by how much that is too high (negative:
-    too low). `rule_gib` is
-    `rule_of_thumb`, with the same context. A reserved figure is higher than an allocated one: by
-    what, the formula doesn't know. `over_margin_gb` is above 0 where a card that the step fits, by
-    `cards.needed`, would have been too small.
+    too low). `rule_gib` is `rule_of_thumb`, with the same context. A reserved figure is higher than
+    an allocated one: by what, the formula doesn't know. `over_margin_gb` is above 0 where a card
+    that the step fits, by `cards.needed`, would have been too small.
     """
     return [_row(run) for run in published_runs()]
 
 
 def _row(run: Run) -> Row:
-    found, beside = peak(run.plan), context(run)
-    formula, rule = found.total + beside, rule_of_thumb(run.plan) + beside
+    found = peak(run.plan)
+    formula, rule = found.total + run.context, rule_of_thumb(run.plan) + run.context
     safe = needed(found.total, run.plan.checkpointing != "none")[1]
     return {
         "run": run.name,
-        "counts": "with CUDA's context" if beside else run.counts,
+        "counts": run.counts,
         "published_gib": run.n_bytes / GIB,
         "peak_gib": found.total / GIB,
         "formula_gib": formula / GIB,
@@ -49,11 +50,6 @@ def _row(run: Run) -> Row:
         "rule_off_percent": 100 * (rule / run.n_bytes - 1),
         "moment": found.name,
     }
-
-
-def context(run: Run) -> float:
-    """Bytes of CUDA's context that the published figure counts; 0 where it counts none."""
-    return 0 if run.counts in ("allocated", "reserved") else float(run.counts) * 2**20
 
 
 def rule_of_thumb(plan: Plan) -> float:
@@ -80,34 +76,29 @@ def published_runs() -> list[Run]:
 
 def _bert() -> list[Run]:
     """Runs in 2022 had torch 1.x, whose Adam made two lists of temporaries (chapter 9)."""
-    found = []
-    for row in published("bert_large_3090").rows:
-        several = row["accumulate"] > 1
-        plan = Plan(
-            shape("BERT-Large"),
-            row["batch"],
-            recipe="FP32",
-            accumulates=several,
-            optimizer="Adam of torch 2.0" if several else "Adam",
-            capability=(8, 6),
-        )
-        mib = str(1e6 * published("cuda_context").rows[1]["mb"] / 2**20)
-        found.append(Run(f"BERT-Large, 3090, {_batch(row)}", plan, row["mib"] * 2**20, mib))
     optimizers = {"AdamW": "Adam", "Adafactor": "Adafactor", "Adam, 8 bits": "Adam 8-bit"}
-    for row in published("bert_large_v100").rows:
-        plan = Plan(
-            shape("BERT-Large"),
-            row["batch"],
-            recipe="FP32" if row["precision"] == "FP32" else "AMP BF16",
-            checkpointing="every block" if row["checkpointing"] else "none",
-            accumulates=row["accumulate"] > 1,
-            optimizer=optimizers[row["optimizer"]],
-            capability=(7, 0),
-        )
-        ways = [_batch(row), row["precision"], row["optimizer"]]
-        ways += ["checkpointed"] if row["checkpointing"] else []
-        name = f"BERT-Large, V100, {', '.join(ways)}"
-        found.append(Run(name, plan, row["mib"] * 2**20, "1343"))
+    found = []
+    for gpu, capability, context in (
+        ("3090", (8, 6), 1e6 * published("cuda_context").rows[1]["mb"]),
+        ("V100", (7, 0), 1343 * 2**20),
+    ):
+        for row in published(f"bert_large_{gpu.lower()}").rows:
+            several = row["accumulate"] > 1
+            plan = Plan(
+                shape("BERT-Large"),
+                row["batch"],
+                recipe="AMP BF16" if row.get("precision") == "FP16" else "FP32",
+                checkpointing="every block" if row.get("checkpointing") else "none",
+                accumulates=several,
+                optimizer=optimizers[row.get("optimizer", "AdamW")],
+                capability=capability,
+            )
+            if gpu == "3090" and several:
+                plan = replace(plan, optimizer="Adam of torch 2.0")
+            ways = [row[way] for way in ("precision", "optimizer") if way in row]
+            ways += ["checkpointed"] if row.get("checkpointing") else []
+            name = ", ".join(["BERT-Large", gpu, _batch(row), *ways])
+            found.append(Run(name, plan, row["mib"] * 2**20, "with CUDA's context", context))
     return found
 
 
@@ -138,23 +129,18 @@ def _cs336() -> list[Run]:
 
 def _seven_billion() -> list[Run]:
     """The batch isn't stated: torchtune's recipe has 2 lines, here of 512 tokens."""
-    optimizers = {"fused": "Adam, fused", "8": "Adam 8-bit", "4": "Adam 4-bit"}
-    found = []
-    for row in published("optimizers_7b").rows:
-        optimizer = optimizers[str(row["state_bits"]) if row["state_bits"] < 16 else "fused"]
-        plan = Plan(
-            shape("Llama 2 7B"),
-            2,
-            512,
-            recipe="pure BF16",
-            checkpointing="every block",
-            optimizer=optimizer,
-            capability=(8, 0),
+    llama = shape("Llama 2 7B")
+    plan = Plan(llama, 2, 512, "pure BF16", "every block", "Adam, fused", capability=(8, 0))
+    optimizers = {8: "Adam 8-bit", 4: "Adam 4-bit"}
+    return [
+        Run(
+            f"Llama 2 7B, {row['optimizer']}",
+            replace(plan, optimizer=optimizers.get(row["state_bits"], plan.optimizer)),
+            row["peak_gib"] * GIB,
+            "allocated",
         )
-        found.append(
-            Run(f"Llama 2 7B, {row['optimizer']}", plan, row["peak_gib"] * GIB, "allocated")
-        )
-    return found
+        for row in published("optimizers_7b").rows
+    ]
 
 
 def _torchtitan() -> list[Run]:

@@ -6,8 +6,11 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
+
+from course_utils.memory.counting import count
 
 
 def counted_flops(work: Callable[[], Any]) -> int:
@@ -44,3 +47,20 @@ def allocated_peak(work: Callable[[], Any]) -> int:
     changes = [event for event in events if event.name() == "[memory]"]
     changes.sort(key=lambda event: event.start_ns())
     return max(accumulate((event.nbytes() for event in changes), initial=0))
+
+
+def kept_and_flops(block: nn.Module, x: Tensor, run: Callable[..., Tensor]) -> tuple[int, int]:
+    """Returns the bytes that `run(block, x)` keeps for its backward pass, and the FLOPs of both.
+
+    `x` and the result aren't counted among the bytes.
+    """
+    forward = count(block, None, x)
+
+    def both() -> None:
+        with forward:  # the count ends with the forward pass
+            y = run(block, x)
+        y.sum().backward()
+
+    flops = counted_flops(both)
+    held = forward.moments[-1].n_bytes
+    return held["activation"] + held["temporary"] + held["input"] - x.nbytes, flops

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 
 from course_utils.figures import alt_text, byte_bars, style
 from course_utils.figures.controls import NARROW, Controls, TwoColumns, choice
-from course_utils.planner.bytes_held import PARTS, Moment, moments, peak
+from course_utils.planner.bytes_held import Moment, moments, peak
 from course_utils.planner.cards import cards, context_bytes, needed, verdict
 from course_utils.planner.plans import Plan, relative_time
 from course_utils.planner.shapes import shape, shapes
@@ -106,7 +106,7 @@ def draw_moments(title: str, found: list[Moment]) -> style.Picture:
     sizes = cards().values()
     end = 1.16 * max(most, min((size for size in sizes if size > most), default=most)) / GB
     figure, axes = style.one_panel(title, 3.5)
-    used = [part for part in (*PARTS, CONTEXT) if _share(part, shown, most) > 0.004]
+    used = [part for part in COLOURS if _share(part, shown, most) > 0.004]
     said = ["x: GB"]
     for place, moment in enumerate(shown):
         said.append(_bar(axes, place, moment, most, used))

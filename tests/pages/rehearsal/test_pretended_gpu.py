@@ -68,8 +68,9 @@ SHORTER: dict[str, dict[str, str]] = {  # by chapter: what a page does often, do
     },
     "09_memory_snapshots": {"to_measure(every, fits_here)": "to_measure(every, fits_here)[:2]"},
     "10_trading_compute_for_memory": {  # a pretended GPU's dispatch keeps nothing
-        "price(keeping(names))": "(1 + len(names), least + 7 - len(names))",
-        "price(keep_all)": "(1000, 0)",
+        "partial(chapter.kept_and_flops, block, x)": (
+            "lambda run, n_bytes=iter(range(1, 99)): (next(n_bytes), 0)"
+        ),
     },
     "12_data_parallelism": {
         "(1, 2, 4, 8)": "(1, 4)",
