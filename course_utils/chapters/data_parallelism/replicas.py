@@ -37,52 +37,49 @@ def _train() -> Tensor:
     return Addition().train
 
 
-def count(
-    link: CountedLink, steps: Mapping[str, Step], models: Mapping[str, nn.Module]
-) -> dict[str, tuple[int, int, Tensor]]:
-    """Messages and bytes of a step on a link, and the gradients that it leaves, by way."""
+def count(link: CountedLink, steps: Mapping[str, Step]) -> dict[str, tuple[int, int]]:
+    """Messages and bytes of a step on a link, by way."""
     found = {}
     for way, step in steps.items():
         link.reset()
         step()
-        found[way] = link.messages, link.n_bytes, flat_gradients(models[way])
+        found[way] = link.messages, link.n_bytes
     return found
-
-
-def plan(of: Any) -> list[tuple[list[str], int]]:
-    """Returns the parameters' names and the bytes of each bucket of the page's `Bucketed`."""
-    names = {p: name for name, p in of.model.named_parameters()}
-    return [([names[p] for p in b.parameters], b.flat.nbytes) for b in of.buckets]
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Seconds of one step, from its start: `forward` pass's end, `ready` gradients, `end`."""
+    """Seconds of one step, from its start: `forward` pass's end, `ready` gradients, `end`.
+
+    A bucket has `sizes` bytes and is `full` when its last gradient is ready.
+    """
 
     forward: float
-    ready: Mapping[str, float]
+    ready: Sequence[float]
+    full: Sequence[float]
+    sizes: Sequence[int]
     end: float
     sent: Sequence[Span]
 
     @property
     def backward_seconds(self) -> float:
         """Seconds from the end of the forward pass to the last gradient."""
-        return max(self.ready.values()) - self.forward
+        return max(self.ready) - self.forward
 
     @property
     def exposed_seconds(self) -> float:
         """Seconds from the last gradient to the end of the step."""
-        return self.end - max(self.ready.values())
+        return self.end - max(self.ready)
 
     def spans(self, way: str) -> list[Span]:
         """Returns three rows of a timeline: the rank, its gradients, the link."""
-        last, tick = max(self.ready.values()), self.end / 500
+        last, tick = max(self.ready), self.end / 500
         found = [
             Span(f"{way}: rank", "forward", 0.0, self.forward),
             Span(f"{way}: rank", "backward", self.forward, last),
             Span(f"{way}: rank", "wait", last, self.end),
         ]
-        found += [Span(f"{way}: gradients", "ready", at - tick, at) for at in self.ready.values()]
+        found += [Span(f"{way}: gradients", "ready", at - tick, at) for at in self.ready]
         for place, s in enumerate(self.sent, 1):
             found.append(Span(f"{way}: link", "all_reduce", s.start, s.end, str(place)))
         return found
@@ -90,20 +87,21 @@ class Watched:
 
 def watch(link: ClockLink, of: Any) -> Watched:
     """Runs a step of the page's `Bucketed` over a simulated link, and notes its times."""
-    forward, ready = [0.0], dict[str, float]()
+    forward, ready = [0.0], dict[Tensor, float]()
+
+    def note(p: Tensor) -> None:
+        ready[p] = time.perf_counter() - began
+
     hooks = [of.model.register_forward_hook(lambda *_: forward.append(time.perf_counter()))]
-    for name, p in of.model.named_parameters():
-
-        def note(_: Tensor, name: str = name) -> None:
-            ready[name] = time.perf_counter()
-
-        hooks.append(p.register_post_accumulate_grad_hook(note))
+    hooks += [p.register_post_accumulate_grad_hook(note) for p in of.model.parameters()]
     began = time.perf_counter()
     end = link.clock(of.step)
     for hook in hooks:
         hook.remove()
     sent = [s for s in link.spans if s.label == "all_reduce"]
-    return Watched(forward[-1] - began, {n: at - began for n, at in ready.items()}, end, sent)
+    full = [max(ready[p] for p in b.parameters) for b in of.buckets]
+    sizes = [b.flat.nbytes for b in of.buckets]
+    return Watched(forward[-1] - began, [*ready.values()], full, sizes, end, sent)
 
 
 def inputs(device: torch.device | str) -> Tensor:
@@ -111,9 +109,9 @@ def inputs(device: torch.device | str) -> Tensor:
     return torch.randn(128, 9, generator=torch.Generator().manual_seed(0)).to(device)
 
 
-def small_net(*between: nn.Module) -> nn.Sequential:
-    """Returns a net from 9 features to 13, with `between` inside: equal weights on every rank."""
-    torch.manual_seed(0)
+def small_net(*between: nn.Module, seed: int = 0) -> nn.Sequential:
+    """Returns a net from 9 features to 13, with `between` inside; its weights are the seed's."""
+    torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(9, 32), *between, nn.Linear(32, 13))
 
 

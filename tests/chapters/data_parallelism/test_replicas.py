@@ -38,11 +38,11 @@ def test_a_third_step_reuses_the_buckets_and_has_the_gradient_of_ddp(two_ranks):
 
 def test_a_parameter_that_no_loss_uses_holds_its_bucket_up_and_is_an_error(two_ranks):
     ranks.run_cell(
-        "net = torch.nn.ModuleList(replicas.small_net()[0] for _ in range(2))\n"
-        "hooks = Hooked(net, 8)\nhooks.begin()\nnet[1](replicas.inputs(device)).sum().backward()"
+        "net = replica(device)\nnet.unused = torch.nn.Parameter(torch.ones(1))\n"
+        "hooks = Hooked(net, MIB)"
     )
     with pytest.raises(ranks.RankError, match="AssertionError"):
-        ranks.run_cell("hooks.finish()")
+        ranks.run_cell("hooks.step()")
 
 
 def test_a_watched_step_has_its_times_in_order_and_leaves_no_hooks(two_ranks):
@@ -51,7 +51,9 @@ def test_a_watched_step_has_its_times_in_order_and_leaves_no_hooks(two_ranks):
         "seen = [replicas.watch(link, hooks) for _ in range(2)]"
     )
     for step in ranks.pull("seen")[0]:
-        assert 0 < step.forward < min(step.ready.values()) and len(step.ready) == 52
+        assert 0 < step.forward < min(step.ready) and len(step.ready) == 52
         assert step.exposed_seconds > 1e-3 and step.backward_seconds > 0 and len(step.sent) == 4
+        assert step.full == sorted(step.full) and step.full[-1] == max(step.ready)
+        assert sum(step.sizes) == 3_184_640
         rows = [span.row for span in step.spans("by hooks")]
         assert [rows.count(f"by hooks: {r}") for r in ("rank", "gradients", "link")] == [3, 52, 4]
