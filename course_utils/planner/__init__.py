@@ -6,7 +6,7 @@ MODULE_OF, __getattr__, __dir__ = public_names(
     __name__,
     {
         "bytes_held": "moments peak",
-        "cards": "on_card will_it_fit",
+        "cards": "needed on_card will_it_fit",
         "plans": "Plan relative_time",
         "published_runs": "held_against",
         "shapes": "Shape shape",

@@ -55,6 +55,11 @@ class Moment:
     def total(self) -> int:
         return sum(self.parts.values())
 
+    @property
+    def always(self) -> int:
+        """The bytes that no moment is without: weights and optimizer states."""
+        return self.parts["weights"] + self.parts["optimizer states"]
+
 
 def peak(plan: Plan) -> Moment:
     """The moment of the step that holds the most."""

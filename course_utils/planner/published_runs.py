@@ -1,4 +1,4 @@
-"""Runs that others measured and published, beside what the planner and a rule of thumb say."""
+"""Runs that others measured and published, beside what the planner says."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,21 +23,21 @@ class Run(NamedTuple):
 
 
 def held_against() -> list[Row]:
-    """All published runs beside the formula and the rule of thumb, in GiB (2**30).
+    """All published runs beside the formula, in GiB (2**30).
 
     `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
     CUDA's context (`peak_gib` is without); `off_percent` by how much that is too high (negative:
-    too low). `rule_gib` is `rule_of_thumb`, with the same context. A reserved figure is higher than
-    an allocated one: by what, the formula doesn't know. `over_margin_gb` is above 0 where a card
-    that the step fits, by `cards.needed`, would have been too small.
+    too low). A reserved figure is higher than an allocated one: by what, the formula doesn't know.
+    `over_margin_gb` is above 0 where a card that the step fits, by `cards.needed`, would have been
+    too small.
     """
     return [_row(run) for run in published_runs()]
 
 
 def _row(run: Run) -> Row:
     found = peak(run.plan)
-    formula, rule = found.total + run.context, rule_of_thumb(run.plan) + run.context
-    safe = needed(found.total, run.plan.checkpointing != "none")[1]
+    formula = found.total + run.context
+    safe = needed(found.total, found.always)[1]
     return {
         "run": run.name,
         "counts": run.counts,
@@ -46,27 +46,8 @@ def _row(run: Run) -> Row:
         "formula_gib": formula / GIB,
         "off_percent": 100 * (formula / run.n_bytes - 1),
         "over_margin_gb": (run.n_bytes - safe) / 1e9,
-        "rule_gib": rule / GIB,
-        "rule_off_percent": 100 * (rule / run.n_bytes - 1),
         "moment": found.name,
     }
-
-
-def rule_of_thumb(plan: Plan) -> float:
-    """Bytes by the rule that people carry in their heads (stas00/ml-engineering, performance).
-
-    Weights, gradients and Adam's two moments: 16 bytes a parameter, or 8 where all is BF16, over
-    the ranks. A layer keeps 34 bytes a channel and token (Korthikanti et al. 2022, without
-    attention's scores); checkpointed, 2, and one layer at a time 34; with every second matmul
-    checkpointed, half. The logits, in BF16 and in FP32: 6 bytes each.
-    """
-    model, each = plan.shape, 8 if plan.recipe == "pure BF16" else 16
-    kept, again = {"none": (34, 0), "every second product": (17, 0)}.get(
-        plan.checkpointing, (2, 34)
-    )
-    activations = plan.tokens * model.width * (model.layers * kept + again)
-    logits = 0 if model.labels else 6 * plan.tokens * model.vocabulary
-    return each * model.parameters / plan.ranks + activations + logits
 
 
 def published_runs() -> list[Run]:

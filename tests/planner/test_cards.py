@@ -8,14 +8,7 @@ import torch
 from course_utils.core import files
 from course_utils.memory import predict_bytes
 from course_utils.planner import on_card, will_it_fit
-from course_utils.planner.cards import (
-    CHECKPOINTED,
-    RESERVED,
-    cards,
-    context_bytes,
-    needed,
-    verdict,
-)
+from course_utils.planner.cards import RESERVED, cards, context_bytes, needed, verdict
 
 
 def test_a_card_without_the_format_is_left_out():
@@ -31,23 +24,17 @@ def test_an_h100_has_what_the_recording_says():
 
 def test_between_what_is_allocated_and_the_margin_it_is_tight():
     least, most = context_bytes()
-    assert needed(10e9) == (10e9 + least, RESERVED * 10e9 + most)
-    assert verdict(RESERVED * 10e9 + most, 10e9) == "fits"
-    assert verdict(RESERVED * 10e9 + most - 1, 10e9) == "tight"
-    assert verdict(10e9 + least, 10e9) == "tight"
-    assert verdict(10e9 + least - 1, 10e9) == "too small"
-    said = {on_card("RTX 4090", allocated) for allocated in (19e9, 20e9, 25.2e9)}
-    assert said == {"fits", "tight", "too small"}
+    safe = RESERVED * 10e9 + most
+    assert needed(10e9, 0) == (10e9 + least, safe)
+    sizes = {safe: "fits", safe - 1: "tight", 10e9 + least: "tight", 10e9 + least - 1: "too small"}
+    assert [verdict(size, 10e9, 0) for size in sizes] == list(sizes.values())
 
 
-def test_with_checkpoints_the_margin_is_larger_and_what_is_too_small_the_same():
+def test_what_is_always_there_has_no_margin():
     least, most = context_bytes()
-    assert needed(10e9, checkpointed=True) == (10e9 + least, CHECKPOINTED * 10e9 + most)
-    assert [on_card("RTX 4090", 18.7e9, checkpointed) for checkpointed in (False, True)] == [
-        "fits",
-        "tight",
-    ]
-    assert on_card("RTX 4090", 25.2e9, checkpointed=True) == "too small"
+    assert needed(10e9, 8e9) == (10e9 + least, 8e9 + RESERVED * 2e9 + most)
+    assert [on_card("RTX 4090", 18.7e9, always) for always in (16e9, 8e9)] == ["fits", "tight"]
+    assert on_card("RTX 4090", 25.2e9, 25.2e9) == "too small"
 
 
 def build(device):

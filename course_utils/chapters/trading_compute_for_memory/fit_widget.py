@@ -61,9 +61,9 @@ def _tick(text: str) -> Any:
 def _draw(model: str, **choices: Any) -> tuple[style.Picture, str]:
     """The bars of what the controls say, and in words what fits and what it costs, as HTML."""
     plan = Plan(shape(model), **choices)
-    found, sizes, recomputes = peak(plan), cards(plan.recipe), plan.checkpointing != "none"
-    least, safe = (n_bytes / GB for n_bytes in needed(found.total, recomputes))
-    answers = {card: verdict(size, found.total, recomputes) for card, size in sizes.items()}
+    found, sizes = peak(plan), cards(plan.recipe)
+    least, safe = (n_bytes / GB for n_bytes in needed(found.total, found.always))
+    answers = {card: verdict(size, found.total, found.always) for card, size in sizes.items()}
     by_card = ", ".join(f"{_size(card)} ({card}): <b>{said}</b>" for card, said in answers.items())
     missing = [card for card in cards() if card not in sizes]
     if missing:

@@ -21,7 +21,7 @@ def test_unmoved_it_is_tight_on_a_4090_and_with_8_bit_adam_it_fits():
     widget = fits_explorer()
     named, _, reading = controls_of(widget)
     found = peak(Plan(shape("Llama 3.2 1B"), 1, 4096, checkpointing="every block"))
-    least, safe = (n_bytes / 1e9 for n_bytes in needed(found.total, checkpointed=True))
+    least, safe = (n_bytes / 1e9 for n_bytes in needed(found.total, found.always))
     assert f"At the peak, {found.name}, {found.total / 1e9:.1f} GB are allocated" in plain(reading)
     assert f"needs {least:.1f} GB at least and {safe:.1f} GB with a margin" in plain(reading)
     assert "25 GB (RTX 4090): tight, 85 GB (H100 SXM): fits" in plain(reading)
