@@ -15,15 +15,11 @@ KINDS = {
 }
 INCHES_A_ROW, WIDEST = 0.24, 7.1  # of a row's height, and of the axes
 INCHES_A_DIGIT = 0.07
+UNIT = "forward passes of one micro-batch on one stage"
 
 
 @style.styled
-def draw_pipelines(
-    title: str,
-    pipelines: Mapping[str, list[Span]],
-    *,
-    unit: str = "forward passes of one micro-batch on one stage",
-) -> style.Picture:
+def draw_pipelines(title: str, pipelines: Mapping[str, list[Span]]) -> style.Picture:
     """Draws a panel for each pipeline and a row for each rank; numbers are micro-batches.
 
     Spans are those of `PipelineRun.spans`: labelled F, B, I or W, with a + for a rank's later
@@ -42,13 +38,13 @@ def draw_pipelines(
     longest = max(
         max(s.end for s in spans) - min(s.start for s in spans) for spans in pipelines.values()
     )
-    said = [f"x: {unit}"]
+    said = [f"x: {UNIT}"]
     for axes, (name, spans) in zip(panels, pipelines.items(), strict=True):
         _panel(axes, name, spans, longest)
-        said += [name, *_told(spans, unit)]
+        said += [name, *_told(spans)]
     later = any(len(s.label) > 1 for p in pipelines.values() for s in p)
     panels[-1].set(xlim=(0, longest))
-    panels[-1].set_xlabel(f"{unit}{' (paler: a later stage)' if later else ''}", fontsize=11)
+    panels[-1].set_xlabel(f"{UNIT}{' (paler: a later stage)' if later else ''}", fontsize=11)
     used = [
         kind for kind in KINDS if any(s.label[0] == kind for p in pipelines.values() for s in p)
     ]
@@ -60,14 +56,14 @@ def draw_pipelines(
     return style.render(figure, title, said)
 
 
-def _told(spans: list[Span], unit: str) -> Iterator[str]:
+def _told(spans: list[Span]) -> Iterator[str]:
     """The alternative text: a line for each rank."""
     first = min(s.start for s in spans)
     for rank in sorted({s.row for s in spans}):
         bars = [
             (_kind(s.label), s.start - first, s.end - first, s.note) for s in spans if s.row == rank
         ]
-        yield alt_text.spans(rank, bars, unit)
+        yield alt_text.spans(rank, bars, UNIT)
 
 
 def _kind(label: str) -> str:
