@@ -118,13 +118,13 @@ def test_a_syllabus_fits_the_pages_and_makes_one_deck_and_handouts_in_its_order(
 )
 def test_a_syllabus_that_does_not_fit_says_what_is_wrong(change, said):
     part = syllabus.Part(**{"chapter": "02"} | change)
-    wrong = syllabus.problems(syllabus.Syllabus("A class", [50], [part]))
+    wrong = syllabus.problems(syllabus.Syllabus("A class", [45], [part]))
     assert wrong and wrong[0].startswith(said)
 
 
 def test_a_day_takes_what_it_promises_and_an_unknown_syllabus_names_the_known():
     part = syllabus.Part(chapter="02")
-    assert not syllabus.problems(syllabus.Syllabus("A class", [50], [part]))
+    assert not syllabus.problems(syllabus.Syllabus("A class", [45], [part]))
     assert "promises 90" in syllabus.problems(syllabus.Syllabus("A class", [90], [part]))[0]
     with pytest.raises(NotebookError, match=r"There are: .*lecture"):
         syllabus.read("nothing")
