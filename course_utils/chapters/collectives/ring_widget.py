@@ -1,17 +1,19 @@
 """A widget: the ring all_reduce, step by step, with the chunks that each rank really holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from course_utils.chapters.collectives.by_hand import Net
 from course_utils.chapters.collectives.rank_blocks import PALETTE
 from course_utils.chapters.collectives.simulated_ranks import SimulatedNet, simulate
 from course_utils.figures.controls import Controls, slider
-from course_utils.figures.style import INK, Picture, one_panel, render, styled
+from course_utils.figures.style import INK, Picture, new_figure, render, styled
 
 if TYPE_CHECKING:
     import torch
+    from matplotlib.axes import Axes
 
 Ring = Callable[["torch.Tensor", Net], None]  # replaces a rank's tensor by the sum of all of them
 Moment = list[list[int]]  # by rank: the value of each chunk
@@ -60,17 +62,51 @@ def draw_ring(ring: Ring, n: int, step: int) -> tuple[Picture, str]:
     return draw_moment(ring_moments(ring, n), step), f"{doing} · {sent}"
 
 
-@styled
+def draw_ring_moments(ring: Ring, steps: Sequence[int], n: int = 4) -> Picture:
+    """The chunks of `n` ranks after each of `steps` steps, two pictures beside each other."""
+    return draw_moments(ring_moments(ring, n), steps)
+
+
 def draw_moment(moments: list[Moment], step: int) -> Picture:
     """A grid of ranks and chunks after `step` steps; arrows show what is sent next."""
+    return draw_moments(moments, [step])
+
+
+@styled
+def draw_moments(moments: list[Moment], steps: Sequence[int]) -> Picture:
+    """Grids as `draw_moment` draws them; several have their own titles."""
+    from matplotlib.patches import Patch
+
+    n, beside = len(moments[0]), min(2, len(steps))
+    high = ceil(len(steps) / beside)
+    alone = len(steps) == 1
+    title = _title(moments, steps[0]) if alone else "A ring: sums grow, then travel round it"
+    figure = new_figure(title, 0.6 + high * (0.6 + 0.62 * n))
+    panels = figure.subplots(high, beside, squeeze=False).flat
+    said = []
+    for axes, step in zip(panels, steps, strict=False):
+        if not alone:
+            axes.set_title(_title(moments, step), loc="left", fontsize=11)
+            said.append(_title(moments, step))
+        said += _draw_grid(axes, moments, step)
+    keys = [Patch(fc=colour, ec="#999999", label=name) for name, colour in MEANS.items()]
+    figure.legend(handles=keys, ncols=3, loc="outside lower left", frameon=False, fontsize=10)
+    return render(figure, title, said)
+
+
+def _title(moments: list[Moment], step: int) -> str:
+    n, last = len(moments[0]), len(moments) - 1
+    phase = "reduce_scatter" if step < n - 1 else "all_gather"
+    return (
+        f"{step} of {last} steps done; next: {phase}" if step < last else f"All {last} steps done"
+    )
+
+
+def _draw_grid(axes: "Axes", moments: list[Moment], step: int) -> list[str]:
+    """Draws one grid; returns it in words."""
     from matplotlib.patches import Rectangle
 
     n, last = len(moments[0]), len(moments) - 1
-    phase = "reduce_scatter" if step < n - 1 else "all_gather"
-    title = (
-        f"{step} of {last} steps done; next: {phase}" if step < last else f"All {last} steps done"
-    )
-    figure, axes = one_panel(title, 1.2 + 0.62 * n)
     said = []
     axes.set_axis_off()
     for rank, row in enumerate(moments[step]):
@@ -88,15 +124,10 @@ def draw_moment(moments: list[Moment], step: int) -> Picture:
                 note = f"→ rank {(rank + 1) % n}"
                 axes.text(place + 0.5, -rank - 0.78, note, ha="center", va="center", fontsize=8,
                           color=INK)  # fmt: skip
-    for place, (name, colour) in enumerate(MEANS.items()):
-        left = place * max(n, 4) / 3
-        box = Rectangle((left, -n - 0.42), 0.2, 0.2, facecolor=colour, edgecolor="#999999")
-        axes.add_patch(box)
-        axes.text(left + 0.28, -n - 0.32, name, va="center", fontsize=10)
     for place in range(n):
         axes.text(place + 0.5, 0.15, f"chunk {place}", ha="center", fontsize=10)
-    axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n - 0.5, 0.45))
-    return render(figure, title, said)
+    axes.set(xlim=(-0.9, max(n, 4) + 0.1), ylim=(-n, 0.45))
+    return said
 
 
 def _sent(n: int, rank: int, step: int) -> int:

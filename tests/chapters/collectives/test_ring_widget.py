@@ -2,7 +2,11 @@
 
 import pytest
 
-from course_utils.chapters.collectives.ring_widget import ring_moments, ring_steps
+from course_utils.chapters.collectives.ring_widget import (
+    draw_ring_moments,
+    ring_moments,
+    ring_steps,
+)
 
 
 def whole_ring(x, net):
@@ -31,3 +35,9 @@ def test_the_widget_moves_with_its_sliders():
     assert picture.value != before and "done" in reading.value
     number.value = 2
     assert step.max == step.value == 2
+
+
+def test_moments_beside_each_other_are_those_of_the_widget():
+    said = repr(draw_ring_moments(whole_ring, steps=(0, 3, 4)))
+    assert "0 of 6" in said and "3 of 6 steps done; next: all_gather" in said
+    assert "rank 3: 1111 1110 1100 1000, sends chunk 0 to rank 0" in said
