@@ -84,7 +84,8 @@ def v100_runs(by: str = "megatron") -> list[Run]:
 def llama_405b_runs(chunks: int) -> list[Run]:
     """Meta's runs on sequences of 8,192 tokens, on 8,192 and 16,384 GPUs; nothing is recomputed.
 
-    `chunks`, the stages of a pipeline's rank, aren't published.
+    `chunks` are the stages of a pipeline's rank. The paper doesn't print V, but 8 follows from its
+    section 3.3.2: a stage less one layer has only the embedding, so (126 + 2) layers / 16 ranks.
     """
     runs = []
     for row in published("llama3_405b").rows_where(sequence=8192):

@@ -10,7 +10,7 @@ from course_utils.chapters.choosing_a_split import (
 )
 from course_utils.core.evidence import published
 
-RUNS = [*published_runs(), *v100_runs(), *v100_runs("oneflow"), *llama_405b_runs(4)]
+RUNS = [*published_runs(), *v100_runs(), *v100_runs("oneflow"), *llama_405b_runs(8)]
 
 
 def test_the_fitted_efficiency_gives_the_published_rate():
@@ -30,6 +30,6 @@ def test_v100_runs_have_the_vocabulary_and_sizes_by_which_their_flops_were_count
 
 
 def test_metas_rates_are_their_published_flops():
-    for run, row in zip(llama_405b_runs(4), published("llama3_405b").rows, strict=False):
+    for run, row in zip(llama_405b_runs(8), published("llama3_405b").rows, strict=False):
         found = run.predict(fit_efficiency(run))
         assert 989 * found.mfu == pytest.approx(row["tflops_per_gpu"], rel=1e-4)
