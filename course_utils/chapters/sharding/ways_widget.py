@@ -12,10 +12,13 @@ CARD = 80
 Ways = Callable[[float, int, int, int], dict[str, tuple[float, float]]]
 
 
-def ways_explorer(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> Controls:
+def ways_explorer(
+    ways: Ways, model: str, gpus: int, micro_batches: int, node: int, free: int
+) -> Controls:
     """Sliders over two panels: GB that a GPU holds, and bytes per parameter that leave a node.
 
     `ways(parameters, gpus, micro_batches, node)` returns both by name, the first in bytes.
+    `free` GB of the card are kept for what `ways` doesn't count.
     """
     return Controls(
         partial(_draw, ways),
@@ -24,39 +27,42 @@ def ways_explorer(ways: Ways, model: str, gpus: int, micro_batches: int, node: i
         gpus=slider("GPUs", [2**k for k in range(4, 13)], gpus),
         micro_batches=slider("micro-batches in a step", [1, 2, 4, 8, 16], micro_batches),
         node=slider("GPUs in a node", [2, 4, 8], node),
+        free=slider("GB kept free", [10, 20, 30, 40, 50], free),
     )
 
 
-def _draw(ways: Ways, model: str, gpus: int, micro_batches: int, node: int) -> tuple[Picture, str]:
-    found = ways(MODELS[model], gpus, micro_batches, node)
-    fitting = [name for name, (held, _sent) in found.items() if held / 1e9 <= CARD]
-    least = min(fitting, key=lambda name: found[name][1], default="")
+def _draw(
+    ways: Ways, model: str, gpus: int, micro_batches: int, node: int, free: int
+) -> tuple[Picture, str]:
+    found, budget = ways(MODELS[model], gpus, micro_batches, node), CARD - free
+    fitting = [name for name, (held, _sent) in found.items() if held / 1e9 <= budget]
+    least = min(fitting, key=lambda name: found[name][::-1], default="")  # of equals, held
     said = f"“{least}” fits and sends least" if least else "nothing fits"
-    title = f"{model} on {gpus} GPUs of {CARD} GB, between micro-batches: {said}"
-    reading = f"before any activation, {CARD} GB hold: <b>{', '.join(fitting) or 'none'}</b>"
-    return draw_ways(title, found), reading
+    title = f"{model} on {gpus} GPUs, {budget} of {CARD} GB each: {said}"
+    reading = f"{budget} GB hold: <b>{', '.join(fitting) or 'none'}</b>"
+    return draw_ways(title, found, budget), reading
 
 
 @style.styled
-def draw_ways(title: str, found: dict[str, tuple[float, float]]) -> Picture:
+def draw_ways(title: str, found: dict[str, tuple[float, float]], budget: float) -> Picture:
     """A row for each scheme: GB held, on a logarithmic axis, and bytes that leave a node.
 
-    What a card can't hold is grey. Dots, because an axis of powers has no zero for bars.
+    What exceeds `budget` GB is grey. Dots, because an axis of powers has no zero for bars.
     """
     figure = style.new_figure(title, 1.6 + 0.36 * len(found))
     left, right = figure.subplots(1, 2, sharey=True)
-    lines = [f"x: GB held (a card has {CARD}) · bytes per parameter, leaving a node in a step"]
+    lines = [f"x: GB held (room for {budget}) · bytes per parameter, leaving a node in a step"]
     for place, (name, (n_bytes, sent)) in enumerate(found.items()):
         held = n_bytes / 1e9
-        color = style.EXACT if held <= CARD else style.KINDS["wait"]
+        color = style.EXACT if held <= budget else style.KINDS["wait"]
         left.plot(held, place, "o", color=color)
         right.barh(place, sent, color=color)
         white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         style.write_beside(left, f"{held:,.3g}", held, place, bbox=white)
         style.write_beside(right, f"{sent:.3g}", sent, place)
         lines.append(f"  {name}: {held:,.3g} GB; {sent:.3g}")
-    left.axvline(CARD, color=style.INK, linestyle="--", linewidth=1.2, zorder=0)
-    left.set(xscale="log", xlabel=f"GB held (dashed: {CARD})")
+    left.axvline(budget, color=style.INK, linestyle="--", linewidth=1.2, zorder=0)
+    left.set(xscale="log", xlabel=f"GB held (dashed: {budget})")
     left.xaxis.set_major_formatter(lambda x, _at: style.tick(x))
     left.set_xlim(left.get_xlim()[0], 6 * left.get_xlim()[1])
     right.set(xlabel="bytes per parameter from a node", xlim=(0, 1.2 * right.get_xlim()[1]))
