@@ -24,12 +24,11 @@ class LaunchError(Exception):
     """A program that failed, or that took too long; with the last lines that it said."""
 
 
-def write_program(path: str | Path, *functions: Callable[..., Any]) -> int:
-    """Writes the cells that define `functions`, in that order and each once; the lines of code."""
+def write_program(path: str | Path, *functions: Callable[..., Any]) -> None:
+    """Writes the cells that define `functions`, in that order and each once."""
     cells = dict.fromkeys(one.__code__.co_filename for one in functions)
     texts = ["".join(linecache.getlines(name)).strip("\n") for name in cells]
     Path(path).write_text("\n\n\n".join(texts) + "\n", encoding="utf-8")
-    return sum(bool(line.strip()) for text in texts for line in text.splitlines())
 
 
 class Launched:

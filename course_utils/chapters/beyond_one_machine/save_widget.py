@@ -75,7 +75,7 @@ def _draw_rows(run: list[Piece], title: str) -> style.Picture:
         edges = alt_text.digest([(piece.start, piece.end) for piece in found])
         said.append(f"  {label}: in {len(found)} stretches {edges}")
     style.name_rows(axes, [f"{3 * row}:00" for row in range(8)])
-    axes.set(xlim=(0, 180), xlabel="minutes")
+    axes.set(xlim=(0, 180), xlabel="minutes", ylabel="the row begins at (hours)")
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1, 1),
