@@ -21,15 +21,14 @@ def draw_spread(
     y_label: str,
     predicted: Mapping[str, Mapping[float, float]] | None = None,
     log: str = "x",
-    bottom: float | None = None,
     origin: str = "marks are medians of the seeds, bars reach from the least to the most",
 ) -> style.Picture:
     """Draws the median of the seeds as a mark, and their range as a bar, for each x of each line.
 
     Every second line has open marks; a line's marks are 2% to the right of those before it.
     `predicted` are curves by label, dotted and dashed. `log` names the axes that are logarithmic,
-    in ticks at the values of x that were measured. The y axis begins at `bottom`, if that is given.
-    `origin` says below the figure what marks and bars are.
+    in ticks at the values of x that were measured. `origin` says below the figure what marks and
+    bars are.
     """
     figure, axes = style.one_panel(title, 4.4)
     said = [alt_text.axes(x_label, y_label, log)]
@@ -53,7 +52,6 @@ def draw_spread(
         said.append(alt_text.curve(label, curve, live=True))
     _scale(axes, log, sorted({x for points in lines.values() for x in points}))
     axes.set(xlabel=x_label, ylabel=y_label)
-    axes.set_ylim(bottom=bottom)
     axes.grid(True)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=11)
     return style.render(figure, title, [*said, style.say_origins(figure, [f"live: {origin}"])], 48)
