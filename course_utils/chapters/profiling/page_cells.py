@@ -1,11 +1,10 @@
-"""Helpers of the page's cells: a scratch file, a dataset, a clock, a text."""
+"""Helpers of the page's cells: a scratch file, a dataset, a clock."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from course_utils.core import files
@@ -13,10 +12,8 @@ from course_utils.core.machine import nvidia_smi
 from course_utils.core.timing import measure, synchronize
 
 if TYPE_CHECKING:
-    from IPython.display import Markdown
     from torch import Tensor
 
-WIDTH = 96  # characters of a line in a cell
 _scratch = cache(files.new_folder)
 
 
@@ -68,14 +65,6 @@ class Clocked:
             self.seconds += time.perf_counter() - begun
             yield batch
             begun = time.perf_counter()
-
-
-def as_printed(text: str) -> "Markdown":
-    """Shows a text in a fixed-width font, with every space kept and long lines folded."""
-    from IPython.display import Markdown
-
-    folded = (wrap(line, WIDTH, subsequent_indent=" " * 4) for line in text.splitlines())
-    return Markdown("\n".join(["```", *(line for lines in folded for line in lines), "```"]))
 
 
 # ---- What nvidia-smi says of a GPU while something runs on it.

@@ -3,5 +3,10 @@
 from course_utils.core.public_names import public_names
 
 MODULE_OF, __getattr__, __dir__ = public_names(
-    __name__, {"figures": "draw_ladder what_if", "strange_scripts": "hand_out show_reports"}
+    __name__,
+    {
+        "figures": "draw_ladder what_if",
+        "printing": "as_printed",
+        "strange_scripts": "hand_out show_reports",
+    },
 )
