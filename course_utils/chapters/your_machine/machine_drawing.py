@@ -65,7 +65,7 @@ def sketch_cpu(box: Box) -> Sketch:
 
 
 def _shared(cache: Cache) -> str:
-    return f"L{cache.level} cache of the whole chip: {amount(cache.n_bytes, 1024)}"
+    return f"L{cache.level} cache: {amount(cache.n_bytes, 1024)}"
 
 
 def _gpus(box: Box) -> Level:
