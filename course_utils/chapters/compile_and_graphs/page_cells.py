@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr
@@ -17,7 +18,6 @@ from course_utils.chapters.compile_and_graphs.fresh_compiles import fresh, quiet
 from course_utils.chapters.compile_and_graphs.native import cxx
 from course_utils.core import files
 from course_utils.core.machine import device
-from course_utils.core.timing import seconds
 
 ACCESS = re.compile(r"\b((?:in|out|in_out)_ptr\d+)(?: \+ |\[)static_cast<int64_t>\(x0\b")
 
@@ -32,12 +32,13 @@ def first_use() -> float | None:
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(files.ROOT / "build" / "inductor"))
     torch._logging.set_logs(all=logging.ERROR)
     try:
-        if cxx() is None:
-            raise RuntimeError("no C++ compiler was found")
         # torch 2.13's inductor imports what torch deprecates
         with warnings.catch_warnings(action="ignore"):
-            x = torch.ones(8, device=device())
-            took = seconds(lambda: torch.compile(torch.neg)(x))
+            begin, negated = time.perf_counter(), torch.compile(torch.neg)
+            if cxx() is None:
+                raise RuntimeError("no C++ compiler was found")
+            negated(torch.ones(8, device=device()))
+            took = time.perf_counter() - begin
     except Exception as error:  # whatever a compiler, its headers or Triton may lack
         why = str(error).strip().partition("\n")[0]
         print(f"torch.compile doesn't work here ({why}): what must be compiled is skipped.")

@@ -1,5 +1,7 @@
 """Slides in a real browser: all of each can be seen and read, and nothing comes from a network."""
 
+import re
+
 import nbformat
 import pytest
 
@@ -72,6 +74,6 @@ def test_s_opens_the_speakers_notes_which_follow_the_slides(sheet, tmp_path):
         sheet.keyboard.press("s")
     notes = opened.value
     assert "How do you time a GPU?: 5 minutes, from minute 2" in notes.inner_text("body")
-    assert "Slide 4 of 37" in notes.inner_text("body")
+    assert re.search(r"Slide 4 of \d+", notes.inner_text("body"))
     sheet.keyboard.press("ArrowRight")
-    assert "Slide 5 of 37" in notes.inner_text("body") and not sheet.wrong
+    assert re.search(r"Slide 5 of \d+", notes.inner_text("body")) and not sheet.wrong
