@@ -1,4 +1,4 @@
-"""Runs that others measured and published, beside what the planner says."""
+"""Runs that others measured and published, beside what the planner and a rule of thumb say."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from course_utils.planner.plans import Plan
 from course_utils.planner.shapes import shape
 
 GIB = 2**30
+PER_LAYER = {"none": (34, 0), "every second product": (17, 0)}  # bytes kept, and once again
 
 
 class Run(NamedTuple):
@@ -23,11 +24,10 @@ class Run(NamedTuple):
 
 
 def held_against() -> list[Row]:
-    """All published runs beside the formula, in GiB (2**30).
+    """All published runs beside the formula and `rule_of_thumb`, in GiB (2**30).
 
-    `formula_gib` is the planner's peak of what is allocated and, where the figure counts it,
-    CUDA's context (`peak_gib` is without); `off_percent` by how much that is too high (negative:
-    too low). A reserved figure is higher than an allocated one: by what, the formula doesn't know.
+    `formula_gib` is the planner's peak of what is allocated and, where the figure counts it, CUDA's
+    context. A reserved figure is higher than an allocated one: by what, the formula doesn't know.
     `over_margin_gb` is above 0 where a card that the step fits, by `cards.needed`, would have been
     too small.
     """
@@ -36,18 +36,28 @@ def held_against() -> list[Row]:
 
 def _row(run: Run) -> Row:
     found = peak(run.plan)
-    formula = found.total + run.context
     safe = needed(found.total, found.always)[1]
     return {
         "run": run.name,
         "counts": run.counts,
         "published_gib": run.n_bytes / GIB,
-        "peak_gib": found.total / GIB,
-        "formula_gib": formula / GIB,
-        "off_percent": 100 * (formula / run.n_bytes - 1),
+        "formula_gib": (found.total + run.context) / GIB,
         "over_margin_gb": (run.n_bytes - safe) / 1e9,
-        "moment": found.name,
+        "rule_gib": (rule_of_thumb(run.plan) + run.context) / GIB,
     }
+
+
+def rule_of_thumb(plan: Plan) -> float:
+    """Bytes by the rule that people carry in their heads (stas00/ml-engineering, performance).
+
+    16 bytes a parameter (all in BF16: 8), 6 a logit, and 34 a channel, token and layer (Korthikanti
+    et al. 2022); checkpointed 2, and one layer's 34.
+    """
+    model, each = plan.shape, 8 if plan.recipe == "pure BF16" else 16
+    kept, again = PER_LAYER.get(plan.checkpointing, (2, 34))
+    logits = 0 if model.labels else 6 * model.vocabulary
+    activations = model.width * (model.layers * kept + again)
+    return each * model.parameters / plan.ranks + plan.tokens * (activations + logits)
 
 
 def published_runs() -> list[Run]:
