@@ -222,7 +222,7 @@ def draw_rates(
     style.name_rows(axes, order)
     highest = max(rate for rate, _ in rates.values())
     axes.set(xscale="log", xlim=(low, highest * 60))
-    rates_are = "GB/s (a copy's: bytes read and written)"
+    rates_are = "GB/s (of a copy within a memory: bytes read and written)"
     axes.set_xlabel(f"{rates_are},\nand the time that {amount(n_bytes)} take at this rate")
     axes.xaxis.set_major_formatter(lambda value, _at: style.tick(value))
     said.append(style.say_origins(figure, [fill(origin, 105) for origin in origins]))
