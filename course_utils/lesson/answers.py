@@ -95,7 +95,7 @@ def like(answer: Any, want: Any) -> Any:
     if isinstance(want, Mapping):
         if not isinstance(answer, Mapping):
             raise Wrong(f"you return {shown(answer)}, want a dictionary")
-        return {key: like(answer[key], want[key]) for key in want if key in answer}
+        return {key: like(one, want.get(key)) for key, one in answer.items()}
     if isinstance(want, set):
         return set(map(str, as_list(answer, "a set")))
     if not isinstance(want, tuple | list):

@@ -132,7 +132,7 @@ def test_the_shortest_case_that_fails_is_shown_with_both_results():
         (None, [None], [0, "None"]),
         ((1, 0.5), [(1, 0.5), [1, 0.5], torch.tensor([1, 0.5])], [(1, 0.6), (1,), (1, 0.5, 2)]),
         ({"a", "b"}, [{"a", "b"}, ["b", "a"]], [{"a"}, []]),
-        ({"a": 1}, [{"a": 1.0}, {"a": 1, "b": 3}], [{"a": 2}, {"b": 1}, {}]),
+        ({"a": 1}, [{"a": 1.0}], [{"a": 2}, {"b": 1}, {}, {"a": 1, "b": 3}]),
     ],
 )
 def test_an_answer_is_compared_by_its_values_whichever_library_holds_them(want, right, wrong):

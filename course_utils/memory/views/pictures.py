@@ -138,10 +138,12 @@ def draw_histories(title: str, histories: Mapping[str, History]) -> style.Pictur
 
 def _mark_peak(axes: "style.Axes", history: History, scale: int, peak: str) -> None:
     """Marks the peak; its words are above the line of what was reserved."""
+    from matplotlib.markers import CARETDOWN  # its tip is at the point
+
     at, height = history.peak, history.live[history.peak] / scale
     side = "right" if at > history.moments / 2 else "left"
     top = max(history.reserved.max() / scale, height)
-    axes.plot([at], [height], marker="v", color=style.INK, markersize=8, zorder=5)
+    axes.plot([at], [height], marker=CARETDOWN, color=style.INK, markersize=8, zorder=5)
     axes.vlines(at, height, top, color=style.INK, linestyle=":", linewidth=1.2, zorder=5)
     axes.annotate(
         f"peak {peak}", (at, top), (6 if side == "left" else -6, 8),
