@@ -97,14 +97,17 @@ class Cluster:
         return 1e9 * min(inside, members * self.between_gb_per_s if members < size else inside)
 
     def seconds(self, size: int, stride: int, n_bytes: float) -> float:
-        """A ring's all_gather to `n_bytes`, or reduce_scatter of them; with NCCL's latency."""
+        """A ring's all_gather to `n_bytes`, or reduce_scatter of them; with NCCL's latency.
+
+        The factor by which NCCL lengthens rings between nodes is for all_reduce only.
+        """
         if size == 1:
             return 0.0
         (row,) = _published("nccl_latencies").rows_where(algorithm="ring", protocol="Simple")
         nodes = size // self.members(size, stride)
         hops = (size - nodes) * row["nvlink_us"] + (nodes - 1) * row["network_us"]
-        hops = (row["base_us"] + hops) * (row["factor_between_nodes"] if nodes > 1 else 1)
-        return n_bytes * (size - 1) / size / self.bandwidth(size, stride) + 1e-6 * hops
+        latency = 1e-6 * (row["base_us"] + hops)
+        return n_bytes * (size - 1) / size / self.bandwidth(size, stride) + latency
 
 
 def cluster(title: str = "H100, 400 Gbit/s") -> Cluster:
