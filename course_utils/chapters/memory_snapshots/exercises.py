@@ -66,6 +66,7 @@ def check_keepers(keepers: Callable[..., dict[str, int]]) -> str:
         cases.append(recorded)
         line, n_bytes = max(_keepers(*recorded).items(), key=lambda item: item[1])
         said += f" and section 3's recorded one, where {line} keeps {n_bytes / 2**20:.1f} MiB"
+
     def without_zeros(snapshot: dict[str, Any], own: str) -> Any:
         found = keepers(snapshot, own)
         return {k: n for k, n in found.items() if n} if isinstance(found, dict) else found
