@@ -36,6 +36,8 @@ WRONG = {
         },
         counts_what_is_used={'b["state"] == "inactive"': 'b["state"] != "inactive"'},
         counts_the_largest_hole={"free = sum(": "free = max("},
+        names_a_line_that_nobody_asked_for={"held = {}": 'held = {"nonsense.py:1": 12345}'},
+        cuts_the_folder_off={"{f['filename']}:": "{f['filename'].split('/')[-1]}:"},
     ),
 }
 __getattr__ = by_name(WRONG)
